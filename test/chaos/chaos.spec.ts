@@ -290,7 +290,7 @@ describe('checkRuns', () => {
     expect(judgedRuns(before, [run(3, 5000, 2)])).toEqual([0, 1]);
   });
 
-  it('finds two effects of a tick, and a settled tick without an effect, except around a loss', () => {
+  it('finds two effects of a tick, and a settled tick without one except around a loss', () => {
     const effects = [effect(1), effect(2), effect(3)];
     expect(judgedRuns(ticks(1, 2, 3), effects)).toEqual([0, 0]);
     expect(judgedRuns(ticks(1, 2, 3), [...effects, effect(2)])).toEqual([1, 0]);

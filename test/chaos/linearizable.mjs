@@ -1,55 +1,56 @@
 /**
- * Could what the callers of a lock store were answered have happened one call after another, each
- * at some moment between its request and its answer? This is linearizability, decided by the search
- * of Wing and Gong (1993), which remembers where it has been as Lowe (2017) does.
+ * Checks linearizability: whether the answered calls of a lock store could have happened one after
+ * another, each between its request and its answer. It uses the search of Wing and Gong (1993),
+ * with the memory of visited states by Lowe (2017).
  *
- * Guarantee: a history whose search was given up is never said to be possible.
+ * Guarantee: a history counts as possible only if the search ends with an order.
  */
 
 /**
- * @typedef {object} Call that was answered
+ * @typedef {object} Call with an answer
  * @property {'acquire' | 'extend' | 'release'} op
  * @property {string} lock
  * @property {string} holder
  * @property {number} fromMs
  * @property {number} toMs
- * @property {string} status of the answer; `done` of a release
- * @property {bigint} [token] of a refusal: that of who holds it
+ * @property {string} status of the answer; `done` for a release
+ * @property {bigint} [token] of a refusal: the holder's token
  * @property {number} ttlMs
  *
- * @typedef {Omit<Call, 'toMs' | 'status'>} OpenCall which may have been carried out at any time
- * @typedef {{ fromMs: number, toMs: number }} Loss of data, which came at some time between these
+ * @typedef {Omit<Call, 'toMs' | 'status'>} OpenCall without an answer, which may have happened at
+ * any time
+ * @typedef {{ fromMs: number, toMs: number }} Loss of data between these moments
  * @typedef {object} History of one lock
  * @property {Call[]} calls
  * @property {OpenCall[]} open
  * @property {Loss[]} losses
- * @property {Loss[]} [steps] when the clock of the store had just been set
- * @property {number[]} [believed] steps forward that somebody new may not have contradicted
- * @property {boolean} [losesReleases] a store that loses releases may lose the last one it answered
+ * @property {Loss[]} [steps] periods after a change of the store's clock
+ * @property {number[]} [believed] steps forward that a new process may have confirmed
+ * @property {boolean} [losesReleases] whether the store may lose the last release that it answered
  *
  * @typedef {object} State of a lock
- * @property {string} holder empty where nobody has it
+ * @property {string} holder empty if the lock is free
  * @property {bigint} token of the last grant
- * @property {number} fromMs since when it is so, at the earliest
- * @property {number} heldMs until when nobody else may have it
- * @property {number} keptMs until when the store may refuse others because of it
- * @property {State} [released] as it was before it was released
- * @property {boolean} [isLost] its holder was told so
+ * @property {number} fromMs the earliest start of this state
+ * @property {number} heldMs end of the time in which no other process may get the lock
+ * @property {number} keptMs end of the time in which the store may refuse others
+ * @property {State} [released] the state before the release
+ * @property {boolean} [isLost] whether the store reported the loss to its holder
  */
 
 /** @type {State} */
 const FREE = { holder: '', token: 0n, fromMs: 0, heldMs: 0, keptMs: 0 };
-/** A store that grants by what it remembers keeps a lock for so much longer. */
+/** How much longer a store may keep a lock than its holder. */
 const LATE_MS = 100;
-/** For so long a call without an answer may still be carried out. */
+/** How long an unanswered call may still take effect. */
 const OPEN_MS_MAX = 20_000;
-/** Whose request was never answered: others were refused by a token that they saw nowhere else. */
+/** A holder whose request has no answer. The refusals of other callers show its token. */
 const UNSEEN = '?';
-/** The store refuses us whatever we ask, since we may not read or write its rows. */
+/** The store refuses every call, since a right on its rows is missing. */
 const BARRED = 'barred';
 
 /**
- * What was asked and answered, by lock.
+ * The calls and answers of each lock.
  * @param {readonly any[]} events of all processes
  * @returns {Map<string, History>}
  */
@@ -70,15 +71,15 @@ export function historiesOf(events) {
     const own = histories.get(call.lock) ?? { calls: [], open: [], losses, steps, believed };
     histories.set(call.lock, own);
     if (call.status === undefined || call.status === BARRED) own.open.push(call);
-    // A store that grants nothing yet says nothing of the lock.
+    // A store that grants nothing yet has no information about the lock.
     else if (call.status !== 'wait') own.calls.push(call);
   }
   return histories;
 }
 
 /**
- * Steps forward which a caller that was never answered asked in: it has only its wall clock, so
- * that the store may follow them.
+ * Steps forward during which a new caller asked. Such a caller has only its wall clock, so the
+ * store may follow the step.
  * @param {readonly any[]} calls of all locks @param {readonly any[]} steps
  */
 function believedIn(calls, steps) {
@@ -91,8 +92,9 @@ function believedIn(calls, steps) {
 }
 
 /**
- * A store that has lost its data grants nothing for a while, and one whose rights are taken away
- * may show no rows. It came after the request of the last grant, and before such an answer.
+ * The losses that answers show. A store that lost its data grants nothing for a while, and one
+ * without rights may show no rows. The loss lies between the request of the last grant and such an
+ * answer.
  * @param {readonly Call[]} calls of all locks
  * @returns {Loss[]}
  */
@@ -106,7 +108,7 @@ function lossesIn(calls) {
   return losses;
 }
 
-/** So many ways are looked at before a search is given up. */
+/** The search gives up after this many states. */
 const STATE_COUNT_MAX = 300_000;
 
 /** @returns {string | undefined} the call that fits into no order, in words */
@@ -119,7 +121,7 @@ export function faultIn(/** @type {History} */ { calls, ...history }) {
   );
   const known = { ...history, grants };
   const seen = new Set();
-  /** All calls before `next` have happened, and those `ahead` of it. */
+  /** All calls before `next` and those in `ahead` have happened. */
   const ways = [{ next: 0, ahead: /** @type {number[]} */ ([]), state: FREE }];
   let farthest = 0;
   for (let way = ways.pop(); way !== undefined; way = ways.pop()) {
@@ -134,7 +136,7 @@ export function faultIn(/** @type {History} */ { calls, ...history }) {
     if (seen.add(key).size > STATE_COUNT_MAX) {
       return `${textOf(ordered[farthest])} was not decided: too many calls at once`;
     }
-    // Looked at last is what was answered last.
+    // The call with the latest answer is tried last.
     const possible = nextOf(ordered, next, ahead);
     for (const at of possible.toSorted((a, b) => toMsOf(ordered[b]) - toMsOf(ordered[a]))) {
       const changed = after(state, /** @type {Call} */ (ordered[at]), known);
@@ -152,7 +154,7 @@ function textOf(/** @type {Call | undefined} */ call) {
   return `${op} of ${lock} by ${holder}, ${status} ${token} at ${fromMs} to ${toMs}`;
 }
 
-/** Those that no other one came before: none was answered before they were asked. */
+/** The calls that may come next: no other call was answered before they were made. */
 function nextOf(
   /** @type {readonly Call[]} */ ordered,
   /** @type {number} */ next,
@@ -176,7 +178,7 @@ function passed(/** @type {number} */ from, /** @type {number[]} */ done) {
 }
 
 /**
- * The lock after this call, or undefined where it cannot have been answered so.
+ * The state of the lock after this call, or undefined if the call cannot have had this answer.
  * @param {State} state @param {Call} call
  * @param {Omit<History, 'calls'> & { grants: Map<bigint | undefined, string> }} known
  * @returns {State | undefined}
@@ -188,17 +190,17 @@ function after(state, call, known) {
   const isHeld = isHeldAt(state, call, known);
   switch (`${op} ${status}`) {
     case 'acquire ok':
-      // Asked again, since the answer was lost.
+      // A repeated request after a lost answer.
       if (isOwn) return { ...state, holder };
       if (isHeld || token <= state.token) return undefined;
       return { holder, token, fromMs, heldMs: fromMs + ttlMs, keptMs };
     case 'acquire held':
       if (state.holder !== '' && state.token === token) return state;
-      // Its holder was told that it is lost, since the store lost data, before it had ended.
+      // The store lost its data and reported the loss to the holder before the lock ended.
       if (state.isLost === true && state.token === token && fromMs < state.keptMs) return state;
       if (isForgotten(state, call, known)) return state;
       if (known.losesReleases === true && state.released?.token === token) return state.released;
-      // One that was released then is free once the clock is where it was.
+      // After a clock step, a released lock may seem held until the clock is right again.
       if (state.token === token && isStepped(call, known)) return state;
       if (isHeld || token <= state.token || !wasOpen(call, known)) return undefined;
       return { holder: UNSEEN, token, fromMs, heldMs: 0, keptMs };
@@ -215,7 +217,7 @@ function after(state, call, known) {
   }
 }
 
-/** Its time is not over, and no release of it is still open. @type {typeof isForgotten} */
+/** Its time is not over, and none of its releases is open. @type {typeof isForgotten} */
 function isHeldAt({ holder, heldMs, fromMs }, { toMs }, { open, believed = [] }) {
   if (believed.some((stepMs) => fromMs <= stepMs && stepMs <= toMs)) return false;
   const isReleased = open.some(
@@ -225,7 +227,7 @@ function isHeldAt({ holder, heldMs, fromMs }, { toMs }, { open, believed = [] })
 }
 
 /**
- * The store may have lost who has it; when that was over it held all the same.
+ * Whether the store may have lost the holder. The holder keeps the lock until its time is over.
  * @param {State} state @param {Call} call @param {Omit<History, 'calls'>} known
  */
 function isForgotten(state, call, { losses }) {
@@ -237,7 +239,7 @@ const isStepped = (call, { steps = [] }) =>
   steps.some(({ fromMs, toMs }) => fromMs <= call.toMs && toMs >= call.fromMs);
 
 /**
- * Somebody asked for it and was not answered, to whom the token may belong.
+ * Whether an unanswered request for the lock may own the token.
  * @param {Call} call @param {Parameters<typeof after>[2]} known
  */
 function wasOpen({ token, toMs }, { open, grants }) {

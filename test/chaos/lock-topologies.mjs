@@ -1,6 +1,6 @@
 /**
- * Locks under attack, by the name that `npm run chaos -- --locks` takes: the servers are those of
- * the registry, with the faults that matter to whoever holds something.
+ * Locks under attack, named as in `npm run chaos -- --locks`. They use the servers of the registry,
+ * with the faults that matter to lock holders.
  */
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,9 +33,9 @@ import { FILE_COPIED_OVER, KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
 import { checkHolds, eventsOf } from './report.mjs';
 
 const HEADER = `name = '|'`;
-/** In etcd, and first after all that begin so. */
+/** The first key in etcd after all that begin with this prefix. */
 const [PREFIX, END] = [`snowflake/${NAMESPACE}/locks/`, `snowflake/${NAMESPACE}/locks0`];
-/** So long a server may go on that lost its place. */
+/** How long a replaced server may continue. */
 const WINDOW_MS = 4000;
 
 const WORDS = {
@@ -55,7 +55,7 @@ export const PACE = {
   grantMs: 30_000,
 };
 
-/** What is the same of all. @param {new (folder: string) => any} Server */
+/** Common parts of all topologies. @param {new (folder: string) => any} Server */
 const ofLocks = (Server) =>
   class extends Server {
     worker = 'lock-worker.mjs';
@@ -68,19 +68,20 @@ const ofLocks = (Server) =>
     /** @type {string[]} */
     breaches = [];
 
-    /** Once nothing befalls them any more. @param {import('./fleet.mjs').Fleet} fleet */
+    /** Runs after the last fault. @param {import('./fleet.mjs').Fleet} fleet */
     async lastly(fleet) {
       this.breaches = await inVain(fleet);
     }
   };
 
 const monotonicMs = () => Number(process.hrtime.bigint()) / 1e6;
-/** A process that stands still until then goes on, and what a loss forbids is over. */
+/** By then a paused process continues, and the quarantine after a loss is over. */
 const SERVED_MS_MAX = 60_000;
 
 /**
- * Each is granted a permit and several locks again, or callers wait for each other.
- * @param {import('./fleet.mjs').Fleet} fleet of which one may still end that was told to
+ * Waits until each process gets a permit and several locks again. Otherwise callers block each
+ * other.
+ * @param {import('./fleet.mjs').Fleet} fleet in which one stopped process may still be ending
  */
 async function inVain({ members }) {
   const calmMs = monotonicMs();
@@ -96,7 +97,7 @@ async function inVain({ members }) {
     .map(({ clockFile }) => `${basename(clockFile, '.clock')} waits in vain for its locks`);
 }
 
-/** What is the same of those in a table. @param {new (folder: string) => any} Server */
+/** Common parts of the topologies with a table. @param {new (folder: string) => any} Server */
 const ofTable = (Server) =>
   class extends ofLocks(Server) {
     table = TABLE;
@@ -109,7 +110,7 @@ const ofTable = (Server) =>
       return this.node.restore();
     }
 
-    /** How many rows there were. */
+    /** The count of rows before. */
     async deletedCount(/** @type {boolean} */ isHeaderOnly) {
       const where = isHeaderOnly ? HEADER : 'true';
       return (await this.node.sql(`DELETE FROM ${TABLE} WHERE ${where} RETURNING 1`)).length;
@@ -121,7 +122,7 @@ export const shared = (/** @type {string[]} */ ...names) =>
     names.includes(name),
   );
 
-/** Whoever holds a lock stands still, and who was never granted one asks first. */
+/** The holders are paused, and the first call comes from a process that never got a lock. */
 export const OLD_COPY = storeFault('locks from an old copy', (topology, world) =>
   forgetGrants(world, { keep: () => topology.keep(), forget: () => topology.putBack() }),
 );
@@ -156,7 +157,7 @@ const OF_TABLES = [OLD_COPY, DELETED, HEADER_DELETED, TABLE_CREATED];
 export class Redis extends ofLocks(KeptRedis) {
   name = 'locks in redis';
   content = 'locks';
-  /** It writes to disk before it answers. */
+  /** Writes to disk before it answers. */
   settings = { CHAOS_QUERY: `namespace=${NAMESPACE}&lossWindowMs=500` };
   faults = [
     ...shared('redis restarted with data', 'redis restarted empty', 'FLUSHALL'),
@@ -168,7 +169,7 @@ export class Redis extends ofLocks(KeptRedis) {
     ...NETWORK_FAULTS,
   ];
 
-  /** How many fields there were. */
+  /** The count of fields before. */
   async deletedCount(/** @type {boolean} */ isHeaderOnly) {
     const { admin } = this.node;
     const fields = await admin.hkeys(this.key);
@@ -178,7 +179,7 @@ export class Redis extends ofLocks(KeptRedis) {
   }
 }
 
-/** Scripts are not told which server runs them, and what is said of its writes is true. */
+/** Scripts cannot see which server runs them. The stated durability is true. */
 class RedisUntold extends ofUntold(Redis) {
   name = 'locks in redis without INFO';
   settings = { CHAOS_QUERY: `namespace=${NAMESPACE}&lossWindowMs=500&keepsWrites=true` };
@@ -191,7 +192,7 @@ class RedisUntold extends ofUntold(Redis) {
   ];
 }
 
-/** It is false, and believed. */
+/** The stated durability is false, and the processes trust it. */
 class RedisUntoldLost extends RedisUntold {
   name = 'locks in redis without INFO, which loses writes';
   faults = [OLD_COPY];
@@ -215,13 +216,13 @@ class RedisByCluster extends ofLocks(Cluster) {
   ];
 }
 
-/** Whoever asks first was answered by neither, and nobody else can tell. */
+/** The first process to ask has no response from either server, so no rule helps. */
 class RedisByClusterLedBack extends RedisByCluster {
   faults = [NEWCOMER_FIRST];
   toleratesTwice = true;
 }
 
-/** A release is answered before it is on disk. */
+/** The store answers a release before it is on disk. */
 const losesReleases = (/** @type {string} */ folder) => checkHolds(folder, true);
 
 export class PostgresLocks extends ofTable(Postgres) {

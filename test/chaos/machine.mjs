@@ -1,7 +1,7 @@
 /**
- * A bad machine below a store, whichever it is: each fsync takes longer, the disk is full, the
- * clock steps, packets get lost and overtake each other, and the server stands still. What it
- * acknowledges is on its disk, so that nothing is lost whenever it is killed.
+ * A bad machine below any store. Each fsync takes longer, the disk is full, the clock steps,
+ * packets get lost and overtake each other, and the server pauses. Acknowledged data is on its
+ * disk, so a kill loses nothing.
  */
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,16 +18,16 @@ import { RedisNode } from './topologies.mjs';
 
 /** @import { Fault } from './fault.mjs' */
 
-/** Longer than a renewal takes by far, and shorter than a lease. */
+/** Far longer than a renewal, and shorter than a lease. */
 const SPAN_MS = 4000;
-/** Of each fsync; an etcd without one for a second elects another leader. */
+/** The delay of each fsync. If an fsync takes a second, etcd elects another leader. */
 const FSYNC_MS = [50, 300, 900];
 const PACKETS = 1000;
 const ALIVE_MS_MAX = 3000;
 const MINUTE_MS = 60_000;
-/** Far longer than a lease, which is 10 s. */
+/** Far longer than a lease of 10 s. */
 const STEPS_MS = [-5 * MINUTE_MS, -4000, 4000, 5 * MINUTE_MS];
-/** Far beyond any lock of these processes. */
+/** Far longer than any lock of these processes. */
 const FORWARD_MS = [MINUTE_MS, 5 * MINUTE_MS];
 const BACK_MS = [1000, 10_000, MINUTE_MS];
 
@@ -39,7 +39,10 @@ const beside = (/** @type {Fault['beside']} */ what, /** @type {Fault} */ fault)
   beside: what,
 });
 
-/** A server that could not write, or believed its clock, may have ended: an operator starts it. */
+/**
+ * A server may end if it could not write, or followed its clock. This step restarts it as an
+ * operator does.
+ */
 async function restarted(/** @type {any} */ machine) {
   await until(() => machine.isAlive(), ALIVE_MS_MAX).catch(() => machine.begin());
   await until(() => machine.isAlive(), MINUTE_MS);
@@ -71,15 +74,17 @@ const STEPS = beside(
   }),
 );
 
-/** A lock that is held back may outlast its time by so much. */
+/** How long a lock may outlast its time if the store holds it back. */
 const HELD_BACK_MS = 12_000;
-/** Forwards and, one after the other, backwards. */
+/** Single steps forward, and steps backward that add up. */
 const STEPS_OF_LOCKS = [
   ...FORWARD_MS.map((ms) => ({ forwardMs: ms, backMs: 0 })),
   ...BACK_MS.map((ms) => ({ forwardMs: 0, backMs: ms })),
 ];
 
-/** A step forward ends no lock; after each step one that was released may be refused for a while. */
+/**
+ * A step forward ends no lock. After each step, the store may refuse a released lock for a while.
+ */
 const LOCK_STEPS = beside(
   'clock',
   storeFault('clock of locks steps', async ({ machine }, { random }) => {
@@ -118,7 +123,7 @@ const WIRE = [
 const named = (/** @type {readonly Fault[]} */ faults, /** @type {string[]} */ ...names) =>
   faults.filter(({ name }) => names.includes(name));
 
-/** In what a store differs from the others: by its server. */
+/** What differs between the stores, by server. */
 const OF_SERVERS = {
   redis: {
     faults: named(FAULTS, 'redis restarted with data', 'redis SIGSTOP'),
@@ -147,11 +152,11 @@ function serverOf(/** @type {any} */ node) {
   return node instanceof MariadbNode ? OF_SERVERS.mariadb : undefined;
 }
 
-/** One server, which is told the time by a file. */
+/** A single server, which reads its time from a file. */
 function machineOfNode(/** @type {any} */ node, /** @type {string} */ folder) {
   const server = serverOf(node);
   if (server === undefined) return undefined;
-  // The user of the server reads them.
+  // The user of the server must be able to read these files.
   const own = node instanceof RedisNode ? folder : node.folder;
   const clock = new WallClock(join(own, 'wall-clock'));
   const disk = new BadDisk(join(own, 'bad-disk'), node.data ?? node.folder);
@@ -166,7 +171,7 @@ function machineOfNode(/** @type {any} */ node, /** @type {string} */ folder) {
       await node.kill();
       await node.start();
     },
-    /** Whether its clock can be set, or faults of it would prove nothing. */
+    /** Checks that the clock can be set. Otherwise its faults would prove nothing. */
     async check() {
       clock.set(5 * MINUTE_MS);
       const aheadMs = (await server.nowMs(node)) - Date.now();
@@ -177,7 +182,7 @@ function machineOfNode(/** @type {any} */ node, /** @type {string} */ folder) {
   };
 }
 
-/** Its members ask no clock of the C library; what they tell of theirs is changed on its way. */
+/** Its members bypass the clock of the C library, so a proxy changes their times. */
 function machineOfEtcd(/** @type {EtcdCluster} */ cluster) {
   cluster.disk = new BadDisk(join(cluster.folder, 'bad-disk'), join(cluster.folder, 'm'));
   const names = ['etcd leader killed', 'etcd leader SIGSTOP', 'etcd all members killed'];
@@ -199,9 +204,9 @@ function machineOfEtcd(/** @type {EtcdCluster} */ cluster) {
 }
 
 /**
- * Puts a topology of one server, or of etcd, on a bad machine.
- * @param {any} topology @param {string} folder
- * @returns the topology, or undefined for one that has no such machine
+ * Puts a topology on a bad machine.
+ * @param {any} topology a single server or an etcd cluster @param {string} folder
+ * @returns the topology, or undefined if it does not support such a machine
  */
 export function onBadMachine(topology, folder) {
   const { cluster, node, nodes, proxy, name } = topology;

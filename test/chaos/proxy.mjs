@@ -1,10 +1,11 @@
 /**
- * A TCP proxy on the loopback interface between the processes and a store, as bad as a network is.
+ * A TCP proxy on the loopback interface between the processes and a store. It behaves like a bad
+ * network.
  *
- * Modes: open; cut (nobody gets through); half-open (connections stand, nothing moves); replies
- * lost (the store hears, nobody hears it); slow (each piece waits). No mode changes the order of
- * what is sent one way, which TCP never does: answers would reach the wrong questions. In any mode
- * the connections that there are can go dead for good, without a word to either end.
+ * Modes: open; cut (no connection works); half-open (connections stay, nothing moves); replies lost
+ * (the store receives data, and its replies vanish); slow (each piece waits). As in TCP, no mode
+ * changes the order of data sent in one direction. Otherwise replies would reach the wrong
+ * requests. In any mode, existing connections can go dead forever without notice to either end.
  */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -18,9 +19,9 @@ export class Proxy {
   /** @type {Mode} */
   mode = 'open';
   port = 0;
-  /** At which it listens. */
+  /** The port on which it listens. */
   host = '127.0.0.1';
-  /** What becomes of what the store says. */
+  /** Handles data from the store. */
   heard = (/** @type {Buffer} */ said) => said;
   #server = createServer((client) => this.#join(client));
   /** @type {Set<import('node:net').Socket>} */
@@ -40,18 +41,18 @@ export class Proxy {
     this.port = /** @type {import('node:net').AddressInfo} */ (this.#server.address()).port;
   }
 
-  /** Connections that were half open stay dead; what comes new is as the mode says. */
+  /** Half-open connections stay dead. New ones follow the mode. */
   set(/** @type {Mode} */ mode) {
     if (mode === 'cut' || this.mode !== 'open') this.#dropAll();
     this.mode = mode;
   }
 
-  /** Every second connection, as if half of the network had heard of another server. */
+  /** Cuts every second connection, as if half of the network had switched to another server. */
   dropHalf() {
     [...this.#sockets].forEach((socket, at) => at % 4 < 2 && socket.destroy());
   }
 
-  /** Nothing moves on them any more; who connects anew gets through. @returns how many ends */
+  /** Existing connections go dead, and new ones work. @returns the count of dead ends */
   deaden() {
     for (const socket of this.#sockets) this.#dead.add(socket);
     return this.#sockets.size;
@@ -77,7 +78,7 @@ export class Proxy {
       from.on('error', () => undefined);
       from.on('close', () => {
         this.#sockets.delete(from);
-        // The store says good-bye, and nobody hears it.
+        // The store closes the connection, and the client does not notice.
         if (from === client || !this.#dead.has(from)) to.destroy();
       });
       let last = Promise.resolve();

@@ -1,7 +1,7 @@
 /**
- * Two regions, each with a Redis of its own, that share the bits of a worker id and reach one
- * registry of regions: cut off from it and so from each other for a minute, in which each loses
- * all that its Redis knew.
+ * Two regions, each with its own Redis, share the bits of a worker ID and use one registry of
+ * regions. Each is cut off from that registry, and so from the other region, for a minute, and
+ * loses the data of its Redis.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -54,13 +54,13 @@ export class Regions {
   name = 'regions';
   faults = REGION_FAULTS;
   quarantineMs = 0;
-  /** Half of the worker ids, and of the processes, are those of one region. */
+  /** Each region has half of the worker IDs and half of the processes. */
   pace = { ...REDIS_PACE, callTimeoutMs: 1500, pauseMs: { process: 1500, store: 300 } };
   least = { ids: 10_000_000, leases: 16 };
   numbers = [0, 1];
-  /** Whether each claims its number. */
+  /** Whether each region claims its number. */
   claims = true;
-  /** What processes said of their number. @type {string[]} */
+  /** What processes reported about their number. @type {string[]} */
   breaches = [];
 
   constructor(/** @type {string} */ folder) {
@@ -89,7 +89,7 @@ export class Regions {
       await ofIds.listen(() => node.port);
       await ofRegions.listen(() => this.global.port);
     }
-    // Each process takes that of its region.
+    // Each process takes the URL of its region.
     return '';
   }
 
@@ -107,7 +107,10 @@ export class Regions {
 const urlOf = (/** @type {Proxy} */ { port }, /** @type {string} */ namespace) =>
   `redis://127.0.0.1:${port}?namespace=${namespace}`;
 
-/** Both have a number of their own: nobody may see a conflict, and being apart is seen. */
+/**
+ * Each region has its own number. A conflict is an error, and processes must report when they are
+ * cut off.
+ */
 export function breachesIn(/** @type {string} */ folder) {
   const names = readdirSync(folder).filter((name) => name.endsWith('.events'));
   const all = names.flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n'));
@@ -120,7 +123,7 @@ export function breachesIn(/** @type {string} */ folder) {
   ];
 }
 
-/** One number typed twice, and nobody claims it: what comes twice is counted. */
+/** Both regions have the same number, and neither claims it. The run counts duplicates. */
 export class OneNumber extends Regions {
   name = 'regions-one-number';
   least = { ids: 1_000_000, leases: 16 };

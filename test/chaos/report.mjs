@@ -1,17 +1,17 @@
 /**
- * What the processes wrote down is read here, what must not be is found in it, and what a run found
- * is put in words and figures, all in one file.
+ * Reads the records of the processes, finds errors in them, and reports the result of a run in
+ * words and figures.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { faultIn, historiesOf } from './linearizable.mjs';
 
-// Reads what the processes wrote down, and counts what must not be: ids made twice, ids of one
-// process that go back without a change of worker id.
+// Reads the records of the processes, and counts errors: duplicate IDs, and IDs of one process that
+// decrease without a change of worker ID.
 
 /**
- * A stretch without ids. `error` is what the calls were answered: `none` where the process did not
- * even ask, `starting` from its birth to its first id.
+ * A gap without IDs. `error` is the error of the calls: `none` if the process did not call,
+ * `starting` from its birth to its first ID.
  * @typedef {{ place: string, fromMs: number, toMs: number, error: string }} Gap
  */
 
@@ -19,8 +19,8 @@ const SEQUENCE_BITS = 12n;
 
 /**
  * @param {string} folder
- * @param {number} workerBits of the layout; 0 where ids are plain numbers
- * @returns everything that was seen in it
+ * @param {number} workerBits of the layout; 0 if IDs are plain numbers
+ * @returns everything that the records show
  */
 export function checkFolder(folder, workerBits = 3) {
   const workerOf = (/** @type {bigint} */ id) => BigInt.asUintN(workerBits, id >> SEQUENCE_BITS);
@@ -50,21 +50,21 @@ export function checkFolder(folder, workerBits = 3) {
   };
 }
 
-/** A process that was killed may have written half an id last. */
+/** The last ID of a killed process may be incomplete. */
 function idsOf(/** @type {string} */ path) {
   const bytes = readFileSync(path);
   const length = Math.floor(bytes.length / 8);
   return new BigUint64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + length * 8));
 }
 
-/** Not every process tells events. @returns {any[]} */
+/** Some processes record no events. @returns {any[]} */
 export function eventsOf(/** @type {string} */ path) {
   if (!existsSync(path)) return [];
   const lines = readFileSync(path, 'utf8').split('\n');
   return lines.filter((line) => line.endsWith('}')).map((line) => JSON.parse(line));
 }
 
-/** Going back is meant where a clock was set back and another worker id was taken for it. */
+/** IDs may decrease after a clock was set back and the process took another worker ID. */
 function disorderOf(
   /** @type {BigUint64Array} */ ids,
   /** @type {(id: bigint) => bigint} */ workerOf,
@@ -77,15 +77,15 @@ function disorderOf(
   return count;
 }
 
-// Reads what the sections of all processes wrote down, and finds what must not be: two that held
-// one lock or permit, both before their own deadlines, more at once than a lock has permits, and a
-// token that is not higher than those before it.
+// Reads the records of the sections of all processes, and finds errors: two holders of one lock or
+// permit, both before their deadlines; more holders at once than permits; and a token that does not
+// exceed all earlier ones.
 
 /**
- * @typedef {object} Hold from the first to the last moment at which its holder believed in it
+ * @typedef {object} Hold from the first to the last moment at which its holder considers it held
  * @property {string} lock
  * @property {string} place the lock, or its permit
- * @property {number} [permits] how many may hold the lock at once, where it has permits
+ * @property {number} [permits] how many processes may hold the lock at once, if it has permits
  * @property {number} lockCount of its section
  * @property {bigint} token
  * @property {string} file
@@ -98,8 +98,8 @@ const placeOf = (/** @type {{ lock: string, permit?: number }} */ { lock, permit
 
 /**
  * @param {string} folder
- * @param {boolean} [losesReleases] whether the store may lose a release that nothing came after
- * @returns as `checkFolder` does: sections are what is made here
+ * @param {boolean} [losesReleases] whether the store may lose its last release
+ * @returns as `checkFolder` does, with sections instead of IDs
  */
 export function checkHolds(folder, losesReleases = false) {
   const events = eventsIn(folder);
@@ -118,14 +118,14 @@ export function checkHolds(folder, losesReleases = false) {
     disorderCount: found.reduce((sum, { fallenCount }) => sum + fallenCount, 0),
     leaseCount: holds.length,
     gaps: events.filter(({ kind }) => kind === 'gap'),
-    /** What only the token can stop. */
+    /** Only the token can stop these. */
     lateWriteCount: lateCount(events.filter(({ kind }) => kind === 'write')),
     kinds: {
       permitCount: ofPermits.length,
       most,
       severalCount: holds.filter(({ lockCount }) => lockCount > 1).length,
     },
-    /** Answers of the store that have an order in which they happened one after another. */
+    /** Answers of the store that fit into an order of calls. */
     orderedCount: histories.reduce((sum, { calls }) => sum + calls.length, 0),
   };
 }
@@ -134,7 +134,7 @@ export function checkHolds(folder, losesReleases = false) {
 export function eventsIn(/** @type {string} */ folder) {
   const names = readdirSync(folder).filter((name) => name.endsWith('.events'));
   return names.flatMap((file) => {
-    // A process that was killed may have written half a line last.
+    // The last line of a killed process may be incomplete.
     const lines = readFileSync(join(folder, file), 'utf8').split('\n');
     return lines
       .filter((line) => line.endsWith('}'))
@@ -143,8 +143,8 @@ export function eventsIn(/** @type {string} */ folder) {
 }
 
 /**
- * A hold that was ended, or found to be lost, is over then, or when the clock of the store stepped
- * forward and was believed; the others at their deadline.
+ * A hold ends when its holder ended it, found it lost, or believed a step forward of the store's
+ * clock. All others end at their deadline.
  * @param {any[]} events @param {readonly number[]} [believed]
  */
 function holdsOf(events, believed = []) {
@@ -169,11 +169,11 @@ function holdsOf(events, believed = []) {
   return [...holds.values()];
 }
 
-/** Of one lock or permit. @param {readonly Hold[]} holds */
+/** The holds of one lock or permit. @param {readonly Hold[]} holds */
 function faultsOf(holds) {
   const twice = [];
   let fallenCount = 0;
-  /** The one that lasts longest, and the highest token. @type {Hold | undefined} */
+  /** The hold that lasts longest, and the highest token. @type {Hold | undefined} */
   let longest;
   let highest = 0n;
   for (const hold of holds.toSorted((a, b) => a.fromMs - b.fromMs)) {
@@ -185,7 +185,10 @@ function faultsOf(holds) {
   return { twice, fallenCount };
 }
 
-/** Grants beyond what a lock has, and how many held one at once. @param {readonly Hold[]} holds */
+/**
+ * Grants beyond the permits, and the largest count of holders at once. @param {readonly Hold[]}
+ * holds
+ */
 function crowdsIn(holds) {
   const crowds = [];
   let most = 0;
@@ -211,7 +214,7 @@ function textOf(/** @type {Hold} */ one, /** @type {Hold} */ other) {
   );
 }
 
-/** How many came after one with a higher token. */
+/** How many writes came after a higher token. */
 function lateCount(/** @type {any[]} */ writes) {
   const highest = new Map();
   let count = 0;
@@ -223,9 +226,9 @@ function lateCount(/** @type {any[]} */ writes) {
   return count;
 }
 
-// What a run found, in words and figures, and whether it is good.
+// The result of a run, in words and figures, and whether it is good.
 
-/** As long as the longest of a fault. */
+/** As long as the longest name of a fault. */
 const NAME_WIDTH = 43;
 
 /** @typedef {Awaited<ReturnType<typeof import('./run-topology.mjs').runTopology>>} Result */
@@ -271,7 +274,7 @@ function resultText(/** @type {Result} */ result) {
 
 function previousText(/** @type {Result} */ { previous, grants, words }) {
   const { processCount, leaseCount, idCount } = previous;
-  // Sections and runs are not counted by build.
+  // Sections and runs have no count by build.
   const made =
     idCount === 0 ? '' : `, ${Math.floor(idCount).toLocaleString('en-US')} ${words.made}`;
   const counted = `${processCount} processes, ${leaseCount} ${grants}`;
@@ -289,7 +292,7 @@ function effectsText({ jobCount, tickCount, effectCount, refusedCount, lossCount
 }
 
 /**
- * What a rule keeps from happening, where it is taken out.
+ * The errors that a removed rule prevents.
  * @typedef {Pick<Result, 'duplicateCount'> & Partial<Result>} Found
  * @param {readonly Found[]} results
  * @param {import('./rules.mjs').Rule} rule
@@ -302,7 +305,7 @@ export function foundOf(results, { shows = 'ids made twice' }) {
 }
 
 /**
- * With a rule taken out, a run that finds nothing would be blind.
+ * If a run without the rule finds no error, the check is blind.
  * @param {Parameters<typeof foundOf>[0]} results @param {import('./rules.mjs').Rule} rule
  */
 export function controlVerdictOf(results, rule) {
@@ -316,7 +319,7 @@ export function controlVerdictOf(results, rule) {
 }
 
 export function verdictOf(/** @type {readonly Result[]} */ results) {
-  // What docs/concepts/guarantees.md says that no rule can help: it is counted, and no more.
+  // Duplicates that docs/concepts/guarantees.md excludes from the promise. They only count.
   const strict = results.filter(({ toleratesTwice }) => !toleratesTwice);
   const sum = (/** @type {(result: Result) => number} */ of) =>
     strict.reduce((total, result) => total + of(result), 0);

@@ -1,7 +1,7 @@
 /**
- * The library as users get it: packed by npm, unpacked into a folder whose other packages are those
- * of this project. For a negative control a rule is taken out of the modules as they were before
- * they were minified, so that the chaos is seen to notice.
+ * Packs the library with npm and unpacks it into a folder with the other packages of this project.
+ * For a negative control it removes a rule from the modules before they are minified. The chaos
+ * must then find errors.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,10 +10,10 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packedAt, packedLibrary } from '../support/builds.mjs';
 
-// What a rule is that can be taken out.
+// The shape of a rule that a control can remove.
 
 /**
- * @typedef {{ in: 'lua' | 'code', says: string, insteadSays: string }} Edit as the build writes it
+ * @typedef {{ in: 'lua' | 'code', says: string, insteadSays: string }} Edit of the built text
  * @typedef {'ids made twice' | 'two holders' | 'tokens that fell' |
  *   'processes that wait in vain' | 'memory that grows'} Shown
  * @typedef {{ name: string, edits: readonly Edit[], shows?: Shown }} Rule
@@ -24,7 +24,7 @@ import { packedAt, packedLibrary } from '../support/builds.mjs';
 /** @type {readonly Rule[]} */
 const COUNTER_RULES = [
   {
-    // Counters: neither another server nor what a process was answered shows a loss.
+    // Counters: ignores losses that another server or a process's answers show.
     name: 'counter-loss',
     edits: [
       { in: 'lua', says: 'if isOther then era = era + 1 end', insteadSays: '' },
@@ -52,7 +52,7 @@ const COUNTER_RULES = [
     ],
   },
   {
-    // After a loss they go on where the store remembers, and not beyond what it forgot.
+    // Counters continue at their stored place after a loss, and not beyond the lost numbers.
     name: 'counter-gap',
     edits: [
       { in: 'lua', says: 'row.next = sum(row.next, row.margin)', insteadSays: '' },
@@ -64,7 +64,7 @@ const COUNTER_RULES = [
     ],
   },
   {
-    // Numbers behind a jump are granted before the jump is safe: a second loss repeats it.
+    // Grants numbers behind a jump before the jump is durable. A second loss then repeats it.
     name: 'counter-wait',
     edits: [
       {
@@ -80,7 +80,7 @@ const COUNTER_RULES = [
     ],
   },
   {
-    // Numbers are granted that no file keeps.
+    // Grants numbers that no file keeps.
     name: 'counter-file',
     edits: [
       {
@@ -92,7 +92,7 @@ const COUNTER_RULES = [
     ],
   },
   {
-    // A counter that is not there begins anew by itself.
+    // An absent counter restarts by itself.
     name: 'counter-absent',
     edits: [
       {
@@ -119,7 +119,7 @@ const COUNTER_RULES = [
 /** @type {readonly Rule[]} */
 const LOCK_RULES = [
   {
-    // Of cron jobs: a process goes by what it has run itself, and not by the record of the fleet.
+    // Cron jobs: a process relies on its own runs, and ignores the record of the fleet.
     name: 'cron-record',
     edits: [
       {
@@ -142,7 +142,7 @@ const LOCK_RULES = [
     ],
   },
   {
-    // After a loss locks are granted at once, while those that were forgotten are still held.
+    // Grants locks right after a loss, while the lost ones are still held.
     name: 'lock-quiet',
     shows: 'two holders',
     edits: [
@@ -161,7 +161,7 @@ const LOCK_RULES = [
     ],
   },
   {
-    // A holder believes what it was told once, however long ago.
+    // A holder trusts a single answer, however old.
     name: 'lock-deadline',
     shows: 'two holders',
     edits: [
@@ -173,7 +173,7 @@ const LOCK_RULES = [
     ],
   },
   {
-    // Tokens are counted alone, and begin anew where the last one was forgotten.
+    // Tokens are a plain count, and restart after a loss of the last one.
     name: 'lock-token',
     shows: 'tokens that fell',
     edits: [
@@ -201,7 +201,7 @@ const LOCK_RULES = [
     ],
   },
   {
-    // Several locks are taken in the order in which a caller names them.
+    // Takes several locks in the caller's order.
     name: 'lock-order',
     shows: 'processes that wait in vain',
     edits: [
@@ -209,7 +209,7 @@ const LOCK_RULES = [
     ],
   },
   {
-    // A lock that was released is remembered for ever: of the soak.
+    // Keeps each released lock forever: for the soak.
     name: 'lock-forgotten',
     shows: 'memory that grows',
     edits: [{ in: 'code', says: 'this.#held.delete(section);', insteadSays: '' }],
@@ -221,7 +221,7 @@ const SCRIPTS = 'data/scripts.cjs';
 /** @type {readonly Rule[]} */
 export const RULES = [
   {
-    // A new holder then starts wherever its clock is.
+    // A new holder starts at its clock.
     name: 'floor',
     edits: [
       {
@@ -232,7 +232,7 @@ export const RULES = [
     ],
   },
   {
-    // What a lost registry had granted is then granted again.
+    // Grants the ranges of a lost registry again.
     name: 'safe-floor',
     edits: [
       {
@@ -248,7 +248,7 @@ export const RULES = [
     ],
   },
   {
-    // What survivors know of a registry that was lost is then not taken up.
+    // Ignores the survivors' data about a lost registry.
     name: 'heard',
     edits: [
       {
@@ -264,12 +264,12 @@ export const RULES = [
     ],
   },
   {
-    // What a failover may forget is granted at once.
+    // Grants immediately what a failover may lose.
     name: 'kept-after',
     edits: [{ in: 'code', says: 'if (keepsAfterMs === 0)', insteadSays: 'if (true)' }],
   },
   {
-    // A server that refuses the database is then not heard, and database 0 is used.
+    // Ignores that the server refuses the database, and uses database 0.
     name: 'database',
     edits: [
       {
@@ -280,7 +280,7 @@ export const RULES = [
     ],
   },
   {
-    // Whoever comes first to a fresh registry then decides on its layout, and nobody contests it.
+    // The first process at a new registry decides on its layout, without a contest.
     name: 'claim',
     edits: [
       {
@@ -296,18 +296,18 @@ export const RULES = [
     ],
   },
   {
-    // Redis: the end of a range is stored under another name. That harms no fleet of one build; one
-    // of two builds then has two memories (`--previous`).
+    // Redis: stores the end of a range under another name. In a fleet of one build this is
+    // harmless. With two builds, each has its own value (`--previous`).
     name: 'stored-name',
     edits: [{ in: 'lua', says: "'r:' .. ", insteadSays: "'d:' .. " }],
   },
   {
-    // Rows that a dump brought back pass for those that were written last.
+    // Accepts rows from a dump as the latest rows.
     name: 'signature',
     edits: [{ in: 'code', says: 'found !== written', insteadSays: 'false' }],
   },
   {
-    // Sentinel is not asked which failover a master was named by.
+    // Does not ask Sentinel for the number of the failover.
     name: 'failover-number',
     edits: [{ in: 'code', says: '["sentinel", "master"', insteadSays: '["sentinel", "none"' }],
   },
@@ -315,7 +315,10 @@ export const RULES = [
   ...LOCK_RULES,
 ];
 
-/** @param {Rule} rule @param {string} folder `dist` of the library, its ES modules not minified */
+/**
+ * @param {Rule} rule @param {string} folder `dist` of the library, with ES modules that are not
+ * minified
+ */
 export function takeOut({ name, edits }, folder) {
   const modules = readdirSync(join(folder, 'esm'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.js'))
@@ -330,7 +333,7 @@ export function takeOut({ name, edits }, folder) {
   }
 }
 
-/** Whether the change changed anything. */
+/** Whether the edit changed the file. */
 function changed(/** @type {string} */ path, /** @type {(text: string) => string} */ change) {
   const text = readFileSync(path, 'utf8');
   const broken = change(text);
@@ -338,11 +341,11 @@ function changed(/** @type {string} */ path, /** @type {(text: string) => string
   return broken !== text;
 }
 
-/** A part of the scripts by its name; a script is its parts. */
+/** A part of the scripts by its name. A script consists of parts. */
 const PART = /^ *"([\w/-]+)": (".*"),?$/gm;
 const SCRIPT = /sha1: "\w+",(\s*)lua: joined\((.*)\)/g;
 
-/** Scripts are sent by their hash, so that it changes with the text of a part. */
+/** Applies an edit to the scripts. Scripts are sent by hash, so the hashes change as well. */
 function scriptsBy(/** @type {string} */ text, /** @type {(lua: string) => string} */ change) {
   const broken = text.replace(PART, (line, _, lua) =>
     line.replace(lua, () => JSON.stringify(change(JSON.parse(lua)))),
@@ -359,7 +362,7 @@ function scriptsBy(/** @type {string} */ text, /** @type {(lua: string) => strin
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PEERS = ['@nestjs', 'libsql', 'mysql2', 'pg', 'reflect-metadata', 'rxjs'];
-/** Of these the processes find one, under the name that it is published by. */
+/** The clients, of which a fleet gets one, under its published name. */
 export const CLIENTS = [
   'ioredis',
   'ioredis-6',
@@ -368,9 +371,9 @@ export const CLIENTS = [
   'iovalkey',
   '@valkey/valkey-glide',
 ];
-/** The package of a client, as an application installs it. */
+/** The package name of a client in an application. */
 export const packageOf = (/** @type {string} */ client) => client.replace(/-\d$/, '');
-/** What runs in the processes under attack. */
+/** The files of the processes under attack. */
 const PROCESSES = [
   'processes/living.mjs',
   'processes/given-store.mjs',
@@ -386,10 +389,9 @@ const PROCESSES = [
 
 /**
  * @param {string} folder
- * @param {Rule | undefined} rule that is taken out
+ * @param {Rule | undefined} rule to remove
  * @param {string} client
- * @param {string} previous the tarball of another build, or the commit, branch or tag that it is
- *   made from; none for this one
+ * @param {string} previous another build: its tarball, commit, branch or tag; empty for this build
  * @returns {Promise<string>} the folder in which the processes find the library
  */
 export async function unpackLibrary(folder, rule, client = 'ioredis', previous = '') {

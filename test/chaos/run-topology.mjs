@@ -1,6 +1,6 @@
 /**
- * One topology under attack for a while: processes are started, faults dealt from a shuffled deck,
- * and all that was written down is checked.
+ * Attacks one topology for a while: starts processes, deals faults from a shuffled deck, and checks
+ * all records.
  */
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,12 +19,12 @@ import { packageOf } from './rules.mjs';
 
 /** The first processes have their leases by then. */
 const WARM_UP_MS = 2500;
-/** A fault of a process shows within this time. */
+/** A process fault takes effect within this time. */
 const SOON_MS = 2000;
 
-/** A run that made fewer proves nothing, so it goes on until it has made as many. */
+/** A run with fewer proves nothing, so it continues until it has as many. */
 const LEAST = { ids: 1000, leases: 8 };
-/** What is found, in words. */
+/** Errors, in words. */
 const WORDS = {
   made: 'ids',
   twice: 'duplicates',
@@ -40,8 +40,8 @@ const WORDS = {
  * @param {string} parts.app
  * @param {number} parts.seconds
  * @param {string} parts.seed
- * @param {boolean} parts.isPaired whether two faults befall the store at once
- * @param {number} [parts.goal] so many grants are enough, and the seconds are the longest
+ * @param {boolean} parts.isPaired whether two faults hit the store at once
+ * @param {number} [parts.goal] as many grants are enough; the seconds are then a limit
  */
 export async function runTopology({ topology, folder, app, seconds, seed, isPaired, goal }) {
   const files = join(folder, 'processes');
@@ -69,7 +69,7 @@ export async function runTopology({ topology, folder, app, seconds, seed, isPair
     await fleet.stop();
   } finally {
     fleet.kill();
-    // With the times that processes write down, by which one finds what led to what.
+    // The times match those in the records, and help to find causes.
     writeFileSync(join(folder, 'faults.json'), JSON.stringify(log, null, 1));
     await topology.stop();
   }
@@ -77,14 +77,14 @@ export async function runTopology({ topology, folder, app, seconds, seed, isPair
   return {
     topology: topology.name,
     note: topology.note,
-    /** Where no rule can keep things from being twice. */
+    /** If no rule can prevent duplicates. */
     toleratesTwice: topology.toleratesTwice === true,
     words: { ...WORDS, ...topology.words },
     least,
     isThin: isThin(checked),
     isPaced: pace.grantMs > 0,
     grants,
-    /** What must not be, besides ids made twice. @type {readonly string[]} */
+    /** Errors besides duplicate IDs. @type {readonly string[]} */
     breaches: topology.breaches ?? [],
     seconds,
     processCount: fleet.startedCount,
@@ -125,7 +125,7 @@ function fleetOf(
 ) {
   const { hasOneClock = false, worker = 'worker.mjs', previousApp } = topology;
   const settings = {
-    // A move of the layout needs half of the worker IDs for all, and for those not free yet.
+    // A move of the layout needs half of the worker IDs, including those that are not free yet.
     CHAOS_WORKER_BITS: String(pace.workerBits + (previousApp ? 2 : 0)),
     CHAOS_CALL_TIMEOUT_MS: String(pace.callTimeoutMs),
     CHAOS_CLIENT: packageOf(topology.client),
@@ -136,7 +136,7 @@ function fleetOf(
   return new Fleet({ ...place, ...own });
 }
 
-/** @returns {readonly Fault[]} those that all can have, and its own */
+/** @returns {readonly Fault[]} the common faults, and its own */
 const faultsOf = (
   /** @type {any} */ { name, previousApp, hasOneClock = false, faults = [], faultWords = '' },
 ) =>
@@ -149,7 +149,7 @@ const faultsOf = (
     return level === 'process' || faultWords.split('|').some((words) => fault.includes(words));
   });
 
-/** For each fault how often it happened, the grants after it, the longest time without ids. */
+/** For each fault: its count, the grants after it, and the longest gap without IDs. */
 function faultRows(/** @type {any} */ topology, /** @type {Entry[]} */ log, gaps) {
   return faultsOf(topology).map((fault) => {
     const applied = log.filter((entry) => entry.fault === fault);
@@ -162,7 +162,7 @@ function faultRows(/** @type {any} */ topology, /** @type {Entry[]} */ log, gaps
   });
 }
 
-/** The fault befell this process, or the store while this process was refused ids. */
+/** The fault hit this process, or the store while this process got no IDs. */
 function isCauseOf(/** @type {Entry} */ { fault, location, fromMs, toMs }, /** @type {Gap} */ gap) {
   if (fault.level === 'store')
     return gap.error !== 'none' && fromMs < gap.toMs && gap.fromMs < toMs;

@@ -1,7 +1,7 @@
 /**
- * The soak: everything that the library does, on every store at once, in processes of this machine
- * that live as long as it lasts, while their connections are cut by turns and another process comes
- * and goes. Nothing may be twice, and memory and handles must be flat.
+ * The soak runs every feature on every store, in processes that live as long as it lasts. It cuts
+ * their connections in turns, and another process comes and goes. The run must have no duplicate,
+ * and memory and handles must stay flat.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,20 +20,20 @@ import { checkRuns } from './cron-judge.mjs';
 import { checkFolder, checkHolds, eventsOf } from './report.mjs';
 import { RedisNode } from './topologies.mjs';
 
-/** Of these the memory is looked at; one more comes and goes. */
+/** The processes whose memory is measured. One more comes and goes. */
 const LASTING_COUNT = 2;
-/** One connection after the other is cut so often, for so long. */
+/** The interval between the cuts of connections, and the length of a cut. */
 const [CUT_EVERY_MS, CUT_MS] = [10_000, 700];
 const GUEST_MS = 60_000;
-/** What is begun, compiled and cached is begun by then. */
+/** Lazy starts, compilation and caches are over after this share of the time. */
 const WARM_UP_SHARE = 0.25;
 
 // Whether a figure grows.
 
 /**
- * @typedef {object} Limit what noise may be: the larger of the two
+ * @typedef {object} Limit of noise: the larger of the two
  * @property {number} least
- * @property {number} share of its first value
+ * @property {number} share of the first value
  */
 /** @type {Readonly<Record<'heap' | 'rss' | 'handles' | 'files', Limit>>} */
 const LIMITS = {
@@ -44,8 +44,8 @@ const LIMITS = {
 };
 
 /**
- * By how much it grows from the first sample to the last, by the slope of Theil and Sen: the median
- * of those between any two samples, which some that are far off do not change.
+ * The growth between the first and the last sample, by the slope of Theil and Sen. It is the median
+ * slope between any two samples, which outliers do not change.
  * @param {readonly { atMs: number, value: number }[]} samples
  */
 export function growthOf(samples) {
@@ -61,8 +61,8 @@ const medianOf = (/** @type {readonly number[]} */ values) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 /**
- * What of a process grew, after its warm-up.
- * @param {readonly Record<'atMs' | keyof typeof LIMITS, number>[]} all in their order
+ * The growth of each figure of a process after its warm-up.
+ * @param {readonly Record<'atMs' | keyof typeof LIMITS, number>[]} all in order of time
  */
 export function growthsIn(all) {
   const [first, last] = [all[0]?.atMs ?? 0, all.at(-1)?.atMs ?? 0];
@@ -81,7 +81,7 @@ export function growthsIn(all) {
 
 const ofSql = ({ registryTable }, /** @type {string} */ dialect) => [registryTable(dialect)];
 
-/** Each with its tables, and a proxy where it is reached by a network. */
+/** Starts each store with its tables, and with a proxy if it is on a network. */
 async function startStores(/** @type {string} */ folder, tables) {
   const node = new RedisNode(join(folder, 'redis'));
   await node.start();
@@ -137,7 +137,7 @@ class SoakProcesses {
     this.parts = parts;
   }
 
-  /** Until it makes everything; it may be refused by a store that is cut off for too long. */
+  /** Waits until it generates everything. A store that is cut off for too long may refuse it. */
   async start(/** @type {string} */ name) {
     const { app, files, urls } = this.parts;
     const log = openSync(join(files, `${name}.log`), 'a');
@@ -168,7 +168,7 @@ class SoakProcesses {
   }
 }
 
-/** Cuts one connection after the other. @returns how often */
+/** Cuts one connection after the other. @returns the count of cuts */
 async function cut(/** @type {readonly Proxy[]} */ proxies, { random, isOver }) {
   let count = 0;
   for (; !isOver(); count++) {
@@ -181,7 +181,7 @@ async function cut(/** @type {readonly Proxy[]} */ proxies, { random, isOver }) 
   return count;
 }
 
-/** One after the other comes and goes. @param {SoakProcesses} processes */
+/** A process comes and goes, then the next. @param {SoakProcesses} processes */
 async function guests(processes, { leftMs, isOver }) {
   const count = { guestCount: 0, refusedCount: 0 };
   while (!isOver()) {
@@ -198,7 +198,7 @@ async function guests(processes, { leftMs, isOver }) {
 
 /**
  * @param {{ folder: string, app: string, minutes: number, seed: string }} parts
- * @returns what was made in each part, and what grew in each process
+ * @returns the output of each part, and the growth of each process
  */
 export async function runSoak({ folder, app, minutes, seed }) {
   const files = join(folder, 'processes');
@@ -224,7 +224,7 @@ export async function runSoak({ folder, app, minutes, seed }) {
   }
 }
 
-// What they wrote down.
+// The records of the processes.
 
 const CHECKS = {
   ids: (/** @type {string} */ folder) => checkFolder(folder, 3),
@@ -233,7 +233,7 @@ const CHECKS = {
   locks: checkHolds,
   cron: checkRuns,
 };
-/** Each part has made as much in a minute, or the soak proves nothing. */
+/** Each part must generate this many in a minute, or the soak proves nothing. */
 const LEAST_A_MINUTE = { ids: 2000, segments: 2000, 'redis-ids': 2000, locks: 20, cron: 20 };
 
 function foundIn(/** @type {string} */ files) {

@@ -1,7 +1,7 @@
 /**
- * The ways Redis is run, each as small as it can be, and the faults that only it has.
+ * The ways to run Redis, each as small as possible, with its own faults.
  *
- * Guarantee: the address the processes are given stays the same, whatever happens behind it.
+ * Guarantee: the address for the processes stays the same, whatever happens behind it.
  */
 import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync, cpSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,8 +21,8 @@ import {
 } from './fault.mjs';
 import { Proxy } from './proxy.mjs';
 
-// A Redis server that can be killed and started again on its port, with its data, without, or
-// from an older file.
+// A Redis server that can be killed and restarted on its port, with its data, without data, or from
+// an older file.
 
 /** Every write reaches the disk before it is acknowledged. */
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
@@ -33,7 +33,7 @@ export class RedisNode {
   port = 0;
   /** Absent until the first start. @type {Redis} */
   admin;
-  /** In which it runs. @type {NodeJS.ProcessEnv | undefined} */
+  /** The environment of the server. @type {NodeJS.ProcessEnv | undefined} */
   env;
   /** @type {import('../../scripts/servers/bad-disk.mjs').BadDisk | undefined} */
   disk;
@@ -41,7 +41,7 @@ export class RedisNode {
   /**
    * @param {string} folder
    * @param {string[]} args
-   * @param {object} login how the administrator gets in, where not everybody does
+   * @param {object} login of the administrator, if the server requires one
    */
   constructor(folder, args = [], login = {}) {
     this.folder = folder;
@@ -63,7 +63,7 @@ export class RedisNode {
     const patience = { maxRetriesPerRequest: 1, retryStrategy: () => 50 };
     this.admin = new Redis({ port: this.port, ...this.login, ...patience });
     this.admin.on('error', () => undefined);
-    // The user that replicas log in as: switching it off cuts replication and nothing else.
+    // The login of replicas. Disabling it cuts replication and nothing else.
     await this.admin.call('ACL', 'SETUSER', 'repl', 'on', '>repl', '+psync', '+replconf', '+ping');
   }
 
@@ -79,7 +79,7 @@ export class RedisNode {
     mkdirSync(this.folder, { recursive: true });
   }
 
-  /** A backup, kept for `restore`. */
+  /** A backup for `restore`. */
   async backup() {
     await this.admin.save();
     copyFileSync(join(this.folder, 'dump.rdb'), `${this.folder}.rdb`);
@@ -95,7 +95,7 @@ export class RedisNode {
     await this.admin.config('SET', 'appendonly', 'yes');
   }
 
-  /** Replicas hear nothing more; what is acknowledged from here on exists only here. */
+  /** Replicas receive nothing from here on, so later acknowledged writes exist only here. */
   async cutReplicas() {
     await this.admin.call('ACL', 'SETUSER', 'repl', 'off');
     await this.admin.call('CLIENT', 'KILL', 'USER', 'repl');
@@ -107,11 +107,11 @@ export class RedisNode {
 }
 
 export const NAMESPACE = 'chaos';
-/** Of a registry, of counters, or of locks; in a Cluster all of them lie in one slot. */
+/** Of a registry, of counters, or of locks. In a Cluster they all share one slot. */
 const keyOf = (/** @type {string} */ content) => `snowflake:{${NAMESPACE}}:${content}`;
 export const REGISTRY = keyOf('registry');
 
-/** How long the old server may go on, and how far its clock may be ahead, as processes are told. */
+/** How long the old server may continue, and how far its clock may be ahead, as configured. */
 const [FAILOVER_MS, CLOCK_MS] = [4000, 500];
 const WINDOW_MS = FAILOVER_MS + CLOCK_MS;
 const WINDOW =
@@ -123,7 +123,7 @@ export class Standalone {
   quarantineMs = 0;
   forgetful = forgetLease;
   proxy = new Proxy();
-  /** Of the processes, and of the operator who creates counters. */
+  /** The logins of the processes, and of the operator who creates counters. */
   login = '';
   terms = '';
 
@@ -181,16 +181,16 @@ export class Sentinel {
     return `redis+sentinel://127.0.0.1:${this.watch.port}/mymaster?${WINDOW}`;
   }
 
-  /** The master dies with writes that it had acknowledged and its replica never saw. */
+  /** The master dies with acknowledged writes that its replica lacks. */
   async failOver() {
     await this.cut();
     await sleep(1500);
     await this.takeOver();
   }
 
-  /** From here on the replica hears nothing. */
+  /** From here on the replica receives nothing. */
   async cut() {
-    // Sentinel may have acted on its own, when a fault kept the master silent for too long.
+    // Sentinel may have acted by itself if a fault silenced the master for too long.
     if (!(await this.#isMaster(this.node))) this.nodes.reverse();
     const [master, replica] = /** @type {[RedisNode, RedisNode]} */ (this.nodes);
     await until(async () => (await replica.admin.info('replication')).includes('link_status:up'));
@@ -207,7 +207,7 @@ export class Sentinel {
     await master.start(['--replicaof', '127.0.0.1', String(replica.port)]);
   }
 
-  /** The master stands still, and its replica is promoted. */
+  /** The master is paused, and its replica is promoted. */
   async away() {
     if (!(await this.#isMaster(this.node))) this.nodes.reverse();
     const [master, replica] = /** @type {[RedisNode, RedisNode]} */ (this.nodes);
@@ -217,7 +217,7 @@ export class Sentinel {
     await until(() => this.#isMaster(replica));
   }
 
-  /** The new one dies, so that Sentinel names the old one again, which only stood still. */
+  /** The new master dies. Sentinel then names the old one again, which was only paused. */
   async back() {
     const [master, replica] = /** @type {[RedisNode, RedisNode]} */ (this.nodes);
     process.kill(master.pid, 'SIGCONT');
@@ -232,7 +232,7 @@ export class Sentinel {
     return String(address).endsWith(`,${port}`);
   }
 
-  /** Whether Sentinel sees a replica of which all that is true. */
+  /** Whether Sentinel sees a replica with all these properties. */
   async #knows(/** @type {string[]} */ ...pairs) {
     const replicas = /** @type {string[][]} */ (
       await this.admin?.call('SENTINEL', 'REPLICAS', 'mymaster')
@@ -258,7 +258,7 @@ export class Cluster {
   slot = calculateSlot(REGISTRY);
 
   constructor(/** @type {string} */ folder) {
-    /** The first two are a master and its replica, by turns; the registry's slot is theirs. */
+    /** The first two are master and replica in turns, and own the registry's slot. */
     this.nodes = ['one', 'two', 'three', 'four'].map((name) => new RedisNode(join(folder, name)));
   }
 
@@ -281,7 +281,7 @@ export class Cluster {
       const bus = String(node?.args[3]);
       await owner?.admin.call('CLUSTER', 'MEET', '127.0.0.1', String(node?.port), bus);
     }
-    // The registry's slot lies with the first master, the rest with the other two.
+    // The first master owns the registry's slot, and the other two own the rest.
     await owner?.admin.call('CLUSTER', 'ADDSLOTS', String(this.slot));
     const half = 8000;
     for (const [node, from, to] of [
@@ -300,7 +300,7 @@ export class Cluster {
     return `redis+cluster://${hosts}?${WINDOW}`;
   }
 
-  /** The slot goes to another master and, the next time, comes back. */
+  /** The slot moves to another master, and returns the next time. */
   async moveSlot() {
     const [from, to] = this.isMovedAway
       ? [this.nodes[2], this.nodes[0]]
@@ -317,21 +317,21 @@ export class Cluster {
     this.isMovedAway = !this.isMovedAway;
   }
 
-  /** The slot to where it has a replica. @returns whether it was moved */
+  /** Moves the slot to a node with a replica. @returns whether it moved */
   async gather() {
     if (!this.isMovedAway) return false;
     await this.moveSlot();
     return true;
   }
 
-  /** The replica takes over without the writes it never saw. */
+  /** The replica takes over without writes that it lacks. */
   async failOver() {
     await this.cut();
     await sleep(1500);
     await this.takeOver();
   }
 
-  /** From here on the replica hears nothing. */
+  /** From here on the replica receives nothing. */
   async cut() {
     await this.gather();
     const [owner, replica] = /** @type {RedisNode[]} */ (this.nodes);
@@ -347,7 +347,7 @@ export class Cluster {
     this.nodes = [replica, owner, ...rest];
   }
 
-  /** The owner stands still, and its replica takes over. */
+  /** The owner is paused, and its replica takes over. */
   async away() {
     await this.gather();
     const [owner, replica] = /** @type {RedisNode[]} */ (this.nodes);
@@ -356,12 +356,12 @@ export class Cluster {
     await replica?.admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
   }
 
-  /** The new one dies, and the old one, which only stood still, takes its slots again. */
+  /** The new owner dies, and the old one, which was only paused, takes its slots again. */
   async back() {
     const [owner, replica] = /** @type {RedisNode[]} */ (this.nodes);
     await replica?.kill();
     process.kill(/** @type {RedisNode} */ (owner).pid, 'SIGCONT');
-    // It follows the dead one as soon as the others tell, and has to be made a master again.
+    // It follows the dead node as soon as the others report this, and must become a master again.
     await until(async () => {
       if (!(await owner?.admin.info('replication'))?.includes('role:slave')) return false;
       await owner?.admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
@@ -381,7 +381,7 @@ const TIMEOUT = ['--cluster-node-timeout', '1000', '--cluster-require-full-cover
 /** A master whose last slot was moved away stays a master. */
 const MIGRATION = ['--cluster-allow-replica-migration', 'no'];
 
-/** From first to last, without one. */
+/** All slots from first to last, except one. */
 function slotRanges(/** @type {number} */ first, /** @type {number} */ last, without) {
   if (without < first || without > last) return [[first, last]];
   return [
@@ -390,10 +390,10 @@ function slotRanges(/** @type {number} */ first, /** @type {number} */ last, wit
   ].filter(([from, to]) => from <= to);
 }
 
-// One Redis whose files can be kept and put back, so that it forgets what it did since.
+// One Redis whose files can be kept and restored, so that it loses the writes in between.
 
 export class KeptRedis extends Standalone {
-  /** Of counters, or of locks. */
+  /** The kind of its data: counters or locks. */
   content = 'counters';
 
   get key() {
@@ -412,24 +412,24 @@ export class KeptRedis extends Standalone {
     this.era = await this.node.admin.hget(this.key, 'era');
   }
 
-  /** Until somebody's call has shown the loss. */
+  /** Waits until a call of any process has shown the loss. */
   asked() {
     return until(async () => (await this.node.admin.hget(this.key, 'era')) !== this.era, 20_000);
   }
 }
 
-// One Redis whose clock is set while all run, and which then loses its data: what it granted by the
-// time it had is known to those alone who were told it.
+// One Redis whose clock is set while all processes run, and which then loses its data. Only the
+// leaseholders have the granted times.
 
 const SECOND_MS = 1000;
-/** Far longer than a lease, which is 10 s. */
+/** Far longer than a lease of 10 s. */
 const FAR_MS = 300 * SECOND_MS;
-/** Beyond what is followed without a witness. */
+/** More than the library follows without a witness. */
 const SOME_MS = 8 * SECOND_MS;
-/** So much longer than the time between two renewals. */
+/** The margin added to the time between two renewals. */
 const HEARD_MS = 2 * SECOND_MS;
 
-/** Everything is lost. */
+/** All data is lost. */
 async function lost({ node }, /** @type {() => number} */ random) {
   if (random() < 0.5) return node.admin.flushall();
   await node.kill();
@@ -440,7 +440,7 @@ async function lost({ node }, /** @type {() => number} */ random) {
 export const CLOCK_FAULTS = [
   storeFault('redis clock set back, then all is lost', async (topology, { random }) => {
     topology.clock.set(FAR_MS);
-    // A step is followed where data may be lost: from here on ids are of that time.
+    // A store follows a step if data may be lost. IDs from here on have that time.
     await lost(topology, random);
     await sleep(topology.renewMs + HEARD_MS);
     topology.clock.set(0);
@@ -463,7 +463,7 @@ export class ClockedRedis extends Standalone {
   faults = CLOCK_FAULTS;
   renewMs = SECOND_MS;
   settings = { CHAOS_RENEW_MS: String(this.renewMs) };
-  /** One process waits: what a refusal shows of the clock is brought as well. */
+  /** One process waits. What a refusal reveals about the clock reaches the store as well. */
   pace = { ...REDIS_PACE, processCount: REDIS_PACE.processCount + 1 };
 
   constructor(/** @type {string} */ folder) {
@@ -483,8 +483,8 @@ export class ClockedRedis extends Standalone {
 }
 
 /**
- * Processes that renew seldom, as by default: who is new would come before what they have to tell,
- * but for a window as long as that.
+ * Processes that renew rarely, as by default. Without a window of that length, a new process could
+ * come before their next renewal.
  */
 export class SeldomRenewed extends ClockedRedis {
   name = 'clock-seldom';

@@ -1,7 +1,7 @@
 /**
- * A Redis that does not tell scripts which server it is, and whose processes state what it keeps:
- * all that it acknowledged, or nothing, which is true of the first topology and false of the next
- * ones; or, of the last one, all that it acknowledged some seconds ago.
+ * A Redis that does not reveal its identity to scripts. The processes state its durability: all
+ * acknowledged writes, or nothing. This is true in the first topology and false in the next ones.
+ * In the last one, it is all writes acknowledged some seconds ago.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,7 @@ const KILLED = storeFault('redis killed, its data kept', async ({ node }) => {
   await node.start();
 });
 
-/** An absent hash counts as a lost one, whoever asks. */
+/** An absent hash counts as lost for every caller. */
 const EMPTIED = storeFault('redis killed, all its data lost', async ({ node }) => {
   await node.kill();
   node.forget();
@@ -28,7 +28,7 @@ export const ALLOWED = storeFault('INFO allowed for a while', async ({ node }) =
   await node.admin.call('ACL', 'SETUSER', 'app', '-info');
 });
 
-/** As a replica takes over that lacks the last writes. */
+/** Like the takeover by a replica that lacks the last writes. */
 const LAST_WRITES_LOST = storeFault('redis comes back without its last writes', (topology, world) =>
   topology.forgetful(world, {
     keep: () => topology.node.backup(),
@@ -37,7 +37,7 @@ const LAST_WRITES_LOST = storeFault('redis comes back without its last writes', 
 );
 
 /**
- * Its processes may do all but ask who the server is.
+ * Its processes have all rights except to ask for the server's identity.
  * @param {new (folder: string) => any} Server
  */
 export const ofUntold = (Server) =>
@@ -58,33 +58,33 @@ export class Untold extends ofUntold(Standalone) {
   faults = [...NETWORK_FAULTS, KILLED, EMPTIED, ALLOWED];
 }
 
-/** The statement is false, and believed. */
+/** The statement is false, and the processes trust it. */
 export class UntoldLost extends Untold {
   name = 'untold-lost';
   faults = [LAST_WRITES_LOST];
   toleratesTwice = true;
 }
 
-/** It is as false, but the server says what it is, so that nothing rests on it. */
+/** The statement is false, but the server reveals its identity, so nothing relies on it. */
 export class ToldLost extends Untold {
   name = 'told-lost';
   faults = [LAST_WRITES_LOST];
   right = '+info';
 }
 
-/** What the processes state: no failover forgets a write that is older. */
+/** The statement of the processes: no failover loses an older write. */
 const KEPT_AFTER_MS = 2000;
-/** How long the old server may go on, as they are told. */
+/** How long the old server may continue, as configured. */
 const OLD_SERVER_MS = 600;
-/** So long the replica lacks what is acknowledged, which leaves some time to promote it. */
+/** How long the replica lacks acknowledged writes. This leaves some time to promote it. */
 const LACKS_MS = 800;
-/** Shorter than a lease, so that the holder goes on in its range. */
+/** Shorter than a lease, so that the holder continues in its range. */
 const STILL_MS = 7000;
 
 /**
- * The worst moment for a failover: what a process was answered lies on the old server alone, it
- * stands still, and another process asks the new server, which was never answered anything.
- * @param {number} oldServerMs how long the old server goes on answering
+ * The worst moment for a failover. A grant exists on the old server alone, and its holder is
+ * paused. The first call to the new server comes from a process without any grant.
+ * @param {number} oldServerMs how long the old server continues
  */
 const lastWritesLacked =
   (oldServerMs) =>
@@ -113,13 +113,15 @@ const PROMOTED_FAULTS = [
   storeFault('redis replica promoted, primary goes on', lastWritesLacked(OLD_SERVER_MS / 2)),
 ];
 
-/** The processes reach the primary by one address, and its replica once that is promoted. */
+/**
+ * The processes reach the primary by one address, which leads to its replica after the promotion.
+ */
 export class UntoldReplica extends Untold {
   name = 'untold-replica';
   terms =
     `&keepsWritesAfterMs=${KEPT_AFTER_MS}&failoverWindowMs=${OLD_SERVER_MS}` +
     '&clockDifferenceMs=0';
-  // A grant takes seconds, and what was stored for a process that ended is held for a lease.
+  // A grant takes seconds, and the entry of an ended process stays for a lease.
   pace = { ...STORE_PACE, workerBits: 3, grantMs: 10_000 };
   faults = [...NETWORK_FAULTS, ...PROMOTED_FAULTS];
 
@@ -134,7 +136,7 @@ export class UntoldReplica extends Untold {
     return url;
   }
 
-  /** The replica has all that the primary has. */
+  /** Starts the replica, and waits until it has all data of the primary. */
   async follow() {
     const { node, replica } = this;
     replica.args = node.args;
@@ -147,7 +149,7 @@ export class UntoldReplica extends Untold {
     return this.node.cutReplicas();
   }
 
-  /** @returns {Promise<boolean>} false where the replica lacks more than the statement allows */
+  /** @returns {Promise<boolean>} false if the replica lacks more than the statement allows */
   async takeOver(/** @type {number} */ sinceMs, /** @type {number} */ oldServerMs) {
     const old = this.node;
     const isLate = () => performance.now() - sinceMs > KEPT_AFTER_MS;

@@ -1,14 +1,14 @@
-/** Mistakes about the client: its database, its rights, and settings meant for other purposes. */
+/** Mistakes about the client: its database, its rights, and its settings for other purposes. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** @import { Stage } from './stage.mjs' */
 
-// A database that the server does not have, or that the user may not select. A client that goes on
-// in database 0 then keeps a second registry for one id space.
+// A database that is absent, or that the user may not select. A client that continues in database 0
+// has a second registry for the same ID space.
 
 const USER = ['on', '>of-the-shop', '~snowflake:*', '+@all', '-@dangerous', '+info', '-select'];
-/** Both registries are older than a lease by then, so that their ids follow the same clock. */
+/** Both registries are older than a lease by then, so their IDs follow the same clock. */
 const SELECT_MS = 13_000;
 
 export async function playDatabase(/** @type {Stage} */ stage) {
@@ -21,7 +21,7 @@ export async function playDatabase(/** @type {Stage} */ stage) {
   stage.demand((await admin.dbsize()) === 0, 'something was written to database 0');
 }
 
-/** The right to select comes later, while processes come and go. */
+/** An operator grants the right to select later, while processes come and go. */
 export async function playSelectGranted(/** @type {Stage} */ stage) {
   const { admin, port } = await stage.redis();
   await admin.call('ACL', 'SETUSER', 'shop', 'reset', ...USER);
@@ -36,7 +36,7 @@ export async function playSelectGranted(/** @type {Stage} */ stage) {
   await admin.call('ACL', 'SETUSER', 'shop', '+select');
   await Promise.all(settings.map((it) => stage.runs(it)));
   await stage.sleep(1000);
-  // All connections break, and come back to a server that no longer lets them select.
+  // All connections break. The server then refuses the database to each new connection.
   await admin.call('ACL', 'SETUSER', 'shop', '-select');
   await admin.call('CLIENT', 'KILL', 'USER', 'shop');
   await stage.sleep(2000);
@@ -47,17 +47,17 @@ export async function playSelectGranted(/** @type {Stage} */ stage) {
   stage.demand((await admin.dbsize()) === 0, 'a registry was made in database 0');
 }
 
-// The user that docs/guides/redis.md tells operators to make, and the same with one right less.
+// The user in docs/guides/redis.md, and the same user without one right.
 
 const GUIDE = fileURLToPath(new URL('../../../docs/guides/redis.md', import.meta.url));
 /**
- * Rights that a start does not need, by what is logged without them: HDEL gives a worker id back,
- * HSCAN lists holders.
+ * Rights that a start does not need, with the log line if they are missing. HDEL releases a worker
+ * ID, and HSCAN lists holders.
  */
 export const LATER = { '+hdel': /permission/i, '+hscan': undefined };
 
 /**
- * The command of the guide, word by word, so that the two cannot part.
+ * Reads the command of the guide, so that the test and the guide cannot differ.
  * @returns {{ user: string, password: string, namespace: string, words: string[] }}
  */
 export function userOfGuide(guide = readFileSync(GUIDE, 'utf8')) {
@@ -71,7 +71,7 @@ export function userOfGuide(guide = readFileSync(GUIDE, 'utf8')) {
   return { user, password, namespace, words };
 }
 
-/** What an operator may leave out or get wrong, and the words that then tell the reason. */
+/** The mistakes of an operator, and the words that report each reason. */
 export function mistakesIn(/** @type {readonly string[]} */ words) {
   const rights = words.filter((word) => word.startsWith('+') && !(word in LATER));
   const pattern = words.find((word) => word.startsWith('~')) ?? '';
@@ -90,7 +90,7 @@ export function mistakesIn(/** @type {readonly string[]} */ words) {
   ];
 }
 
-/** Each on an empty Redis, where the first script must not leave half a registry behind. */
+/** Each mistake gets an empty Redis. The first script may not leave half a registry. */
 export async function playPermissions(/** @type {Stage} */ stage) {
   const { user, password, namespace, words } = userOfGuide();
   const { admin, port } = await stage.redis();
@@ -116,7 +116,7 @@ export async function playPermissions(/** @type {Stage} */ stage) {
   }
 }
 
-/** A right is taken away while two applications run, and a third one starts. */
+/** An operator revokes a right while two applications run, and a third one starts. */
 export async function playRightTakenAway(/** @type {Stage} */ stage) {
   const { user, password, namespace, words } = userOfGuide();
   const { admin, port } = await stage.redis();
@@ -135,8 +135,8 @@ export async function playRightTakenAway(/** @type {Stage} */ stage) {
   for (const outcome of running) await stage.stop(outcome);
 }
 
-// Clients as applications have them, with settings meant for other purposes. All lead to one
-// server, so all must come to one registry.
+// Clients of applications, with settings for other purposes. All of them use one server, so all
+// must share one registry.
 
 /** Two registries would have the same times by then. */
 const CLIENTS_MS = 11_000;

@@ -1,7 +1,7 @@
 /**
- * The mistakes of operators that are played on real servers, as a table.
+ * The operators' mistakes that real servers replay, as a table.
  *
- * In each, the run makes no id twice, or the start is refused with the reason and before any id.
+ * In each, the run creates no duplicate ID, or the start fails with its reason before the first ID.
  */
 import { join } from 'node:path';
 import {
@@ -28,7 +28,7 @@ import { Stage } from './stage.mjs';
 /**
  * @typedef {object} Mistake
  * @property {string} name on the command line and in the table of proof.md
- * @property {boolean} [isShort] also run where every change is checked
+ * @property {boolean} [isShort] whether it also runs for every change
  * @property {(stage: import('./stage.mjs').Stage) => Promise<void>} play
  */
 
@@ -52,8 +52,7 @@ export const MISTAKES = [
   { name: 'other-layout', play: playOtherLayout },
 ];
 
-// Plays mistakes, a few beside each other since most of their time is waiting, and says of each
-// what was found.
+// Plays mistakes, a few at the same time since they mostly wait, and reports the result of each.
 
 /** @typedef {Awaited<ReturnType<typeof runMistake>>} MistakeResult */
 
@@ -102,7 +101,7 @@ function rowOf(/** @type {MistakeResult} */ result) {
   return [...lines, ...faults.map((fault) => `  NOT SO: ${fault}`)].join('\n');
 }
 
-/** Good is a run without ids made twice and without a demand that did not come true. */
+/** A run is good if it has no duplicate ID and meets every expectation. */
 export function verdictsOfMistakes(/** @type {readonly MistakeResult[]} */ results) {
   if (results.length === 0) return [];
   const isBad = (/** @type {MistakeResult} */ { duplicateCount, disorderCount, faults }) =>

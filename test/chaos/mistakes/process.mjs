@@ -1,9 +1,9 @@
 /**
- * One process of a topology of mistakes. It starts and stops applications as it is told, several
- * beside each other, and says how each start ended.
+ * One process of a topology of mistakes. On command it starts and stops applications, several at a
+ * time, and reports how each start ended.
  *
- * Each application asks for ids from the first moment of its start, and writes down every one that
- * it gets. It runs where worker.mjs runs, with the library as it is published.
+ * Each application requests IDs from the first moment of its start, and records each ID. It runs in
+ * the folder of worker.mjs, with the published library.
  */
 import 'reflect-metadata';
 import { closeSync, openSync, writeSync } from 'node:fs';
@@ -16,9 +16,9 @@ import { BitLayout } from 'nestjs-snowflake/core';
 import { redisSupport } from 'nestjs-snowflake/redis';
 
 const TICK_MS = 2;
-/** One in so many ticks asks for so many ids that their time runs ahead of the clock. */
+/** How often a tick requests so many IDs that their time runs ahead of the clock. */
 const BURST = { every: 250, idCount: 10_000 };
-/** Few worker ids: two registries then soon give the same one to two processes. */
+/** With few worker IDs, two registries soon assign the same one. */
 const FIELDS = [
   ['timestamp', 41],
   ['worker', 3],
@@ -28,7 +28,7 @@ const FIELDS = [
 /** @typedef {{ app: any, clients: (Redis | Cluster)[], stopAsking: () => void }} Running */
 /** @type {Map<string, Running>} */
 const running = new Map();
-/** Applications of one process share Nest's logger, so lines belong to the process. */
+/** The applications of a process share Nest's logger, so log lines belong to the process. */
 const tell = (line) => process.connected && process.send?.(line);
 const hear = (level) => (text) => tell({ kind: 'log', level, text: String(text) });
 const logger = {
@@ -94,16 +94,16 @@ function options({ support, client, given, fields = FIELDS, epoch, lease }, clie
   };
 }
 
-/** The client of an application, which it has for purposes of its own. */
+/** The application's own client for other purposes. */
 function connect({ nodes, options }, clients) {
   const client = nodes ? new Cluster(nodes, options) : new Redis(options);
-  // The second error of one TLS socket would end the process: ioredis listens to the first alone.
+  // ioredis handles only the first error of a TLS socket. A second error would end the process.
   client.on('error', () => client.stream?.on('error', () => undefined));
   clients.push(client);
   return client;
 }
 
-/** Asks for ids until it is told to stop; each one that was made stands in the file at once. */
+/** Requests IDs until it must stop, and writes each to the file at once. */
 function ask(idMaker, file) {
   const ids = openSync(`${file}.ids`, 'a');
   const timer = setInterval(() => {

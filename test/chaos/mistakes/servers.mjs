@@ -1,6 +1,6 @@
 /**
- * Mistakes about the server, in one file: the wrong one, a replica, a Cluster, one with
- * certificates, and one that loses its data, with what another configuration finds then.
+ * Mistakes about the server: the wrong one, a replica, a Cluster, one with certificates, and one
+ * that loses its data, with the errors of another configuration.
  */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -13,15 +13,15 @@ import { Proxy } from '../proxy.mjs';
 /** @import { Stage } from './stage.mjs' */
 /** @import { RedisNode } from '../topologies.mjs' */
 
-// An address that leads to something else, and a server that is not what the scripts need.
+// An address of something else, and a server without the features that the scripts need.
 
 const PASSWORD = 'of-the-administrator';
-/** The registry's slot, 9,862, lies with the second. */
+/** The registry's slot, 9,862, belongs to the second node. */
 const SLOTS = [
   [0, 99],
   [100, 16_383],
 ];
-/** Sentinel and Cluster have a window by default for which a short lease is too short. */
+/** Sentinel and Cluster have a default window that is too long for a short lease. */
 const IN_URL = 'failoverWindowMs=1000&clockDifferenceMs=100';
 
 export async function playWrongServer(/** @type {Stage} */ stage) {
@@ -68,7 +68,7 @@ export async function sentinelOf(/** @type {Stage} */ stage, /** @type {number} 
   return sentinel.port;
 }
 
-/** Every connection is taken: those who run go on, those who start wait. */
+/** Every connection is taken. Running applications continue, and starting ones wait. */
 export async function playNoConnectionFree(/** @type {Stage} */ stage) {
   const { admin, port } = await stage.redis();
   const support = `redis://127.0.0.1:${port}`;
@@ -87,8 +87,8 @@ export async function playNoConnectionFree(/** @type {Stage} */ stage) {
   await stage.sleep(3000);
 }
 
-// A replica named as if it were the master, and one that is promoted behind an address that stays,
-// as managed services do it.
+// A replica named as the master, and a replica promoted behind an unchanged address, as in managed
+// services.
 
 const READ_ONLY = { words: [/replica/i, /master/i], isFinal: false };
 /** A lease of the old master has ended by then. */
@@ -101,7 +101,7 @@ async function pairOf(/** @type {Stage} */ stage) {
   return { master, replica };
 }
 
-/** By URL, by a client of it, and by a client that asks Sentinel's way for a replica. */
+/** By URL, by the client, and by a client that asks Sentinel for a replica. */
 export async function playReplica(/** @type {Stage} */ stage) {
   const { master, replica } = await pairOf(stage);
   const support = `redis://127.0.0.1:${master.port}`;
@@ -110,7 +110,8 @@ export async function playReplica(/** @type {Stage} */ stage) {
   const member = stage.process();
   await stage.isRefused(named, READ_ONLY, member);
   await stage.isRefused({ client: { options: { port: replica.port } } }, READ_ONLY, member);
-  // It waits, is promoted while the master dies with writes that the replica never saw, and starts.
+  // The application waits and then starts. The replica is promoted after the master dies with
+  // writes that the replica lacks.
   const waiting = stage.start(named);
   await stage.sleep(1500);
   await promote(stage, master, replica);
@@ -118,7 +119,7 @@ export async function playReplica(/** @type {Stage} */ stage) {
   await stage.sleep(3000);
 }
 
-/** The address leads to the replica from the moment on in which the master died. */
+/** The address leads to the replica from the moment of the master's death. */
 export async function playPromotion(/** @type {Stage} */ stage) {
   const { master, replica } = await pairOf(stage);
   const proxy = new Proxy();
@@ -140,18 +141,18 @@ async function promote(/** @type {Stage} */ stage, master, replica) {
   await replica.admin.replicaof('NO', 'ONE');
 }
 
-// A Cluster that asks for a password: by URL, and in `redisOptions` of a client that is given.
-// One node owns all slots; how Cluster fails over is seen elsewhere.
+// A Cluster with a password: by URL, and in the `redisOptions` of a client.
+// One node owns all slots. The topologies cover the failover of a Cluster.
 
 const ADMIN = 'of-the-administrator';
 const USER = { username: 'shop', password: 'of-the-shop' };
 const RIGHTS = ['on', `>${USER.password}`, '~snowflake:*', '+@all', '-@dangerous', '+info'];
-/** The lease of a Cluster must outlast a failover, so its window is made short. */
+/** A lease in a Cluster must outlast a failover, so this window is short. */
 const WINDOW = { failoverWindowMs: 1000, clockDifferenceMs: 100 };
 const ALL_SLOTS = [[0, 16_383]];
 
 /**
- * Nodes that know each other, each with its range of slots.
+ * Connected nodes, each with its range of slots.
  * @param {Stage} stage @param {readonly (readonly number[])[]} ranges @param {string} [password]
  */
 async function clusterOf(stage, ranges = ALL_SLOTS, password = '') {
@@ -160,7 +161,7 @@ async function clusterOf(stage, ranges = ALL_SLOTS, password = '') {
   const nodes = [];
   for (const range of ranges) {
     const bus = String(await freePort());
-    // Alone, a node does not learn its own address.
+    // A single node does not learn its own address.
     const own = ['--cluster-port', bus, '--cluster-announce-ip', '127.0.0.1'];
     const node = await stage.redis({
       args: ['--cluster-enabled', 'yes', ...own, ...secured],
@@ -213,8 +214,8 @@ export async function playCluster(/** @type {Stage} */ stage) {
   stage.demand((await admin.dbsize()) === 1, `${await admin.dbsize()} registries for one id space`);
 }
 
-// TLS with a certificate authority of one's own. A URL cannot carry one: NODE_EXTRA_CA_CERTS of
-// the process does, or a client that is given.
+// TLS with a private certificate authority. A URL cannot carry one, but the NODE_EXTRA_CA_CERTS of
+// the process or a client can.
 
 const DAYS = ['-days', '2'];
 
@@ -224,14 +225,14 @@ function openssl(/** @type {string} */ folder, /** @type {readonly string[]} */ 
     throw new Error(`openssl ${args.join(' ')}:\n${made.stderr || made.error}`);
 }
 
-/** An authority `<name>.crt`, which signs. */
+/** An authority `<name>.crt` that signs certificates. */
 function makeAuthority(/** @type {string} */ folder, /** @type {string} */ name) {
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
   const files = ['-keyout', `${name}.key`, '-out', `${name}.crt`];
   openssl(folder, ['req', '-x509', ...key, ...files, ...DAYS, '-subj', `/CN=${name}`]);
 }
 
-/** `<name>.crt` for a server or a client that is called `altName`. */
+/** `<name>.crt` for a server or a client with the name `altName`. */
 function makeCertificate(
   folder,
   /** @type {{ name: string, altName: string }} */ { name, altName },
@@ -254,7 +255,7 @@ async function tlsServer(stage, folder) {
   const args = ['--tls-port', String(tls), ...certificate, ...authority];
   const { admin, port } = await stage.redis({ args });
   const set = (/** @type {string[]} */ ...pairs) => admin.call('CONFIG', 'SET', ...pairs);
-  /** Another certificate for whoever connects from now on; connections that stand are cut. */
+  /** New connections get another certificate, and open connections are cut. */
   const present = async (/** @type {string} */ name) => {
     const [crt, key] = [file(`${name}.crt`), file(`${name}.key`)];
     await set('tls-cert-file', crt, 'tls-key-file', key);
@@ -292,11 +293,11 @@ export async function playCertificates(/** @type {Stage} */ stage) {
   await refused(url, /certificate/);
   await refused(client({}), /certificate/);
   await refused(client({ ca: text('stranger.crt') }), /certificate/);
-  // Without TLS to where TLS is spoken, and the other way round: neither side says why.
+  // A client without TLS for a TLS server, and the reverse. Neither side reports the reason.
   await refused({ support: `redis://127.0.0.1:${port}` }, /Check that/, false);
   await refused({ support: `rediss://127.0.0.1:${plain}` }, /Check that/, false);
   await set('tls-auth-clients', 'yes');
-  // The alert, or the end of the connection, whichever is heard first.
+  // The alert, or the end of the connection, depending on which arrives first.
   await refused(client({ ca }), /certificate|ECONNRESET/i, 'either');
   await stage.runs(client(own), member);
   await set('tls-auth-clients', 'no');
@@ -306,7 +307,7 @@ export async function playCertificates(/** @type {Stage} */ stage) {
   await present('server');
   const extra = stage.process({ NODE_EXTRA_CA_CERTS: join(folder, 'authority.crt') });
   await Promise.all([stage.runs(url, extra), stage.runs(client({ ca }))]);
-  // Nobody can come back while the server shows a certificate of an authority nobody knows.
+  // No client can reconnect while the server shows the certificate of an unknown authority.
   await present('stranger');
   await stage.sleep(3000);
   await present('server');
@@ -314,9 +315,9 @@ export async function playCertificates(/** @type {Stage} */ stage) {
   stage.demand(stage.isEverybodyAlive(), 'a process ended by itself');
 }
 
-// A Redis that throws the registry away, or comes back with an older one, again and again.
+// A Redis that evicts the registry, or restarts with an older one, repeatedly.
 
-/** So large that few lie beside the registry, which is then often the one that goes. */
+/** Large keys: few fit next to the registry, so Redis often evicts the registry. */
 const VALUE_BYTES = 60_000;
 const EVICTION_MS = 12_000;
 const REGISTRY = 'snowflake:{default}:registry';
@@ -340,11 +341,11 @@ export const playEviction = (policy) => async (/** @type {Stage} */ stage) => {
   stage.demand(stage.hasLogged(/evict/), 'nobody was told that Redis evicts');
 };
 
-/** Refused as out of memory at times, when clients' buffers take all there is. */
+/** Redis may refuse this as out of memory if the buffers of clients take all memory. */
 const fill = (/** @type {RedisNode['admin']} */ admin) =>
   admin.set(randomBytes(6).toString('hex'), randomBytes(VALUE_BYTES)).catch(() => undefined);
 
-/** The same old file three times, and a server without any file twice. */
+/** The same old file three times, and a server without a file two times. */
 export async function playOldFile(/** @type {Stage} */ stage) {
   const node = await stage.redis();
   const support = `redis://127.0.0.1:${node.port}`;
@@ -367,8 +368,8 @@ export async function playOldFile(/** @type {Stage} */ stage) {
   await stage.sleep(1500);
 }
 
-// A loss of data together with another epoch or layout: the registry has then forgotten which one
-// it was for. Ids of both lie in one id space, so whole ids are compared.
+// A data loss together with another epoch or layout: the registry has lost its own. The IDs of both
+// share one ID space, so the test compares whole IDs.
 
 const LATER = '2024-01-01T00:00:04Z';
 const OTHER_FIELDS = [
@@ -377,13 +378,13 @@ const OTHER_FIELDS = [
   ['sequence', 11],
 ];
 const REFUSED = { code: /^LAYOUT_MISMATCH$/, words: [/layout/i, /namespace/i] };
-/** A lease of the registry that was lost has ended by then. */
+/** A lease of the lost registry has ended by then. */
 const FORGOTTEN_MS = 11_500;
 
 /**
- * A process of another layout is the first to come after a flush, while others of the right one
- * are alive and make ids.
- * @param {object} other what it is given beside the address
+ * After a flush, a process of another layout comes first, while processes of the right layout
+ * generate IDs.
+ * @param {object} other its settings besides the address
  */
 const playOther = (other) => async (/** @type {Stage} */ stage) => {
   const { admin, port } = await stage.redis();

@@ -1,8 +1,7 @@
 /**
- * Where a topology of mistakes plays: the servers and processes it started, what was demanded of
- * them and did not come true.
+ * The stage of a topology of mistakes: its servers, its processes, and the unmet expectations.
  *
- * Guarantee: after clear() no server and no process is left, whatever happened before.
+ * Guarantee: clear() leaves no server and no process behind, whatever happened before.
  */
 import { fork } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
@@ -27,22 +26,22 @@ import { RedisNode } from '../topologies.mjs';
  * @property {number} [tookMs]
  */
 /**
- * What a refusal must say. It is final unless waiting could help; 'either' where that depends on
- * which end of a connection is heard first.
+ * The expected refusal. It is final unless waiting could help. 'either' means that this depends on
+ * which end of a connection arrives first.
  * @typedef {{ code?: RegExp, words: readonly RegExp[], isFinal?: boolean | 'either' }} Refusal
  */
 
-/** A process may take this long to start on a busy machine, beside what its options allow. */
+/** How long a process may take to start on a busy machine, in addition to its options. */
 const PATIENCE_MS = 60_000;
 
-/** How long a start tries that must fail, where waiting could help. */
+/** How long a hopeless start tries if waiting could help. */
 const REFUSED_AFTER_MS = 4000;
-/** A server may take this long to see another one. */
+/** How long a server may take to see another one. */
 const UNTIL_MS = 15_000;
 
-/** A process in which applications are started and stopped. */
+/** A process that starts and stops applications. */
 class Member {
-  /** What its applications logged. @type {string[]} */
+  /** The log lines of its applications. @type {string[]} */
   lines = [];
   /** @type {Map<string, (answer: any) => void>} */
   #waiting = new Map();
@@ -66,7 +65,7 @@ class Member {
   async call(/** @type {string} */ call, /** @type {string} */ name, settings = {}) {
     const limit = new AbortController();
     const answer = new Promise((resolve) => this.#waiting.set(name, resolve));
-    // One that is gone is noticed below.
+    // The code below detects a process that is gone.
     this.child.send({ call, name, settings }, () => undefined);
     const late = sleep(PATIENCE_MS, undefined, { signal: limit.signal }).then(() => {
       throw new Error(`${name} did not answer "${call}" within ${PATIENCE_MS} ms`);
@@ -84,11 +83,11 @@ class Member {
 }
 
 export class Stage {
-  /** What did not come true. @type {string[]} */
+  /** Unmet expectations. @type {string[]} */
   faults = [];
-  /** What the row of the report tells beside its figures. */
+  /** Further text in the row of the report. */
   note = '';
-  /** Texts that no message and no log line may show. @type {string[]} */
+  /** Strings that no message and no log line may show. @type {string[]} */
   secrets = [];
   counts = { starts: 0, refused: 0 };
   /** @type {Set<Member>} */
@@ -103,7 +102,7 @@ export class Stage {
     mkdirSync(this.files, { recursive: true });
   }
 
-  /** A Redis of its own, gone at the end. */
+  /** A private Redis, which stops at the end. */
   async redis(/** @type {{ args?: string[], login?: object }} */ { args, login } = {}) {
     const node = new RedisNode(join(this.folder, `redis-${this.#ends.length}`), args, login);
     this.onEnd(() => node.kill());
@@ -111,7 +110,7 @@ export class Stage {
     return node;
   }
 
-  /** What is to be ended with the stage, last first. */
+  /** Clean-up steps, in reverse order. */
   onEnd(/** @type {() => unknown} */ end) {
     this.#ends.push(end);
   }
@@ -123,7 +122,7 @@ export class Stage {
   }
 
   /**
-   * Starts an application, in a process of its own unless one is given.
+   * Starts an application, in its own process unless one is given.
    * @param {object} settings as process.mjs reads them
    * @param {Member} [member]
    * @returns {Promise<Outcome>}
@@ -149,7 +148,7 @@ export class Stage {
   }
 
   /**
-   * An application whose start must be refused, with the reason and before any id.
+   * Expects that a start fails, with the reason and before the first ID.
    * @param {{ lease?: object }} settings @param {Refusal} refusal @param {Member} [member]
    */
   async isRefused(settings, refusal, member) {
@@ -175,7 +174,7 @@ export class Stage {
     if (!isSo) this.faults.push(otherwise);
   }
 
-  /** Whether somebody logged this. */
+  /** Whether any process logged this. */
   hasLogged(/** @type {RegExp} */ text) {
     return [...this.#members].some(({ lines }) => lines.some((line) => text.test(line)));
   }
@@ -188,7 +187,7 @@ export class Stage {
     return sleep(ms);
   }
 
-  /** @param {() => Promise<unknown>} isSo errors count as no */
+  /** @param {() => Promise<unknown>} isSo an error counts as false */
   async until(isSo) {
     for (const endMs = performance.now() + UNTIL_MS; performance.now() < endMs; await sleep(50)) {
       if (await isSo().catch(() => false)) return;
@@ -205,7 +204,7 @@ export class Stage {
     for (const end of this.#ends.reverse()) await end();
   }
 
-  /** What was found; after clear(). */
+  /** The result, after clear(). */
   result() {
     return { ...this.counts, ...checkFolder(this.files), faults: this.faults, note: this.note };
   }

@@ -1,7 +1,7 @@
 /**
- * One process of the chaos of cron jobs: a Nest application with a few jobs of each second, which
- * writes down when a run began, and when the store has confirmed that its tick is settled. It ends,
- * or stands still, at the stage of a run that it is told.
+ * One process of the chaos of cron jobs: a Nest application with a few jobs of each second. It
+ * records the start of each run, and when the store confirmed that the tick is settled. It ends or
+ * pauses at the requested stage of a run.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
@@ -10,13 +10,13 @@ import { givenLocks } from './given-store.mjs';
 import { begin, monotonicMs, nowMs, report, tell } from './living.mjs';
 
 const { CHAOS_CALL_TIMEOUT_MS = '1000', CHAOS_JOBS = '5', CHAOS_EFFECTS } = process.env;
-/** Of a fleet that is rolled out. */
+/** Settings that a rollout changes. */
 const { CHAOS_EVERY_S = '1', CHAOS_ZONE = 'UTC', CHAOS_CLASS, CHAOS_PLACE = '0' } = process.env;
 const TTL_MS = 3000;
 const BLOCKED_MS = 20_000;
 const JOBS = Array.from({ length: Number(CHAOS_JOBS) }, (_, at) => `job-${at + 1}`);
 
-/** Where this process is to end. */
+/** The stage at which this process ends. */
 let wanted;
 process.on('message', ({ stage }) => (wanted = stage ?? wanted));
 
@@ -41,7 +41,7 @@ store.acquire = async (request) => {
   return answer;
 };
 
-// A note that the store has confirmed is what the next holder must know.
+// The next holder must respect a note that the store confirmed.
 const extend = store.extend.bind(store);
 store.extend = async (request) => {
   const { settledMs, runs = [] } = JSON.parse(request.note ?? '{}');
@@ -59,7 +59,7 @@ store.extend = async (request) => {
   return answer;
 };
 
-/** It is there after the first runs. */
+/** Set after the first runs. */
 let app;
 let isShared = false;
 
@@ -72,7 +72,7 @@ async function run(lock, { tick, token, skippedCount }) {
     isShared = true;
     tell({ kind: 'shared' });
   }
-  // Mostly short; at times longer than the next tick, or than the lock lasts without extension.
+  // Usually short, sometimes longer than the next tick, or than the lock lasts without extension.
   await sleep(Math.random() < 0.05 ? TTL_MS * (0.5 + Math.random()) : 5 + Math.random() * 60);
   if (isAt('blocked')) for (const endMs = monotonicMs() + BLOCKED_MS; monotonicMs() < endMs;);
   endAt('before its effect');
@@ -80,15 +80,15 @@ async function run(lock, { tick, token, skippedCount }) {
   endAt('after its effect');
 }
 
-/** What ends each process that runs it. */
+/** A job that ends each process that runs it. */
 function end({ tick }) {
   tell({ kind: 'poison', tickMs: tick.getTime(), atMs: nowMs() });
   process.kill(process.pid, 'SIGKILL');
 }
 
 /*
- * What a run leaves behind, where the table compares tokens: a row of a run that comes late, or of
- * a tick that has one, is not written. Whether it holds the lock it does not ask.
+ * The effect of a run in a table that compares tokens. The table refuses the row of a late run, or
+ * of a tick with a row. The effect does not check the lock.
  */
 const effects =
   CHAOS_EFFECTS === undefined
@@ -116,7 +116,7 @@ if (CHAOS_CLASS !== undefined) {
   );
 }
 
-/** A class is called as the last version calls it. */
+/** A job class with the name of the current version. */
 function jobOf(body, options) {
   class Job {
     async each(one) {
@@ -127,7 +127,7 @@ function jobOf(body, options) {
   return Reflect.defineProperty(Job, 'name', { value: CHAOS_CLASS ?? 'Job' }) && Job;
 }
 
-/** Without a compiler a decorator is called by hand. */
+/** Applies a decorator without a compiler. */
 function decorated(target, name, decorate) {
   const descriptor = Object.getOwnPropertyDescriptor(target, name);
   decorate(target, name, descriptor);

@@ -1,6 +1,6 @@
 /**
- * One process of the chaos of a gapless series: each number is taken in the transaction of the row
- * that it is for, and written down once the commit was acknowledged.
+ * One process of the chaos of a gapless series. It takes each number in the transaction of its row,
+ * and records the number after the commit is acknowledged.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
@@ -16,9 +16,9 @@ Module({})(AppModule);
 
 const pool = new Pool({
   connectionString: ADDRESS,
-  // By which the operator finds its connections.
+  // The operator finds its connections by this name.
   application_name: 'nestjs-snowflake',
-  // Of a primary without a synchronous standby the same as `on`.
+  // For a primary without a synchronous standby, this equals `on`.
   options: '-c synchronous_commit=remote_apply',
   max: 2,
   connectionTimeoutMillis: 1000,
@@ -52,7 +52,7 @@ async function book() {
 }
 
 async function go() {
-  // Whoever could not be served asks again.
+  // A failed request is repeated.
   for (;;) await book().catch(() => sleep(50));
 }
 

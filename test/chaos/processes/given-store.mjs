@@ -1,7 +1,6 @@
 /**
- * What a process gives as its store: the URL, for which the library finds the one client of Redis
- * that is installed here, or a client of its own. Every second process has its own, so that both
- * ways meet in one registry.
+ * The store of a process: a URL, for which the library finds the installed Redis client, or a
+ * client. Every second process passes a client, so both ways share one registry.
  */
 import { etcdLocks } from 'nestjs-snowflake/etcd';
 import { redisLocks } from 'nestjs-snowflake/redis';
@@ -10,7 +9,7 @@ import { sqlLocks } from 'nestjs-snowflake/sql';
 const { CHAOS_CLIENT = '', CHAOS_PLACE = '0', CHAOS_SUPPORT = '' } = process.env;
 const [ADDRESS = ''] = CHAOS_SUPPORT.split('?');
 
-/** As of an application: nobody sends anything by it. */
+/** Like the client of an application, which sends nothing by itself here. */
 const LAZY = { lazyConnect: true };
 
 const ofIoredis = ({ Redis, Cluster }, { kind, nodes, login, name }) => {
@@ -23,7 +22,7 @@ const ofNodeRedis = ({ createClient, createCluster, createSentinel }, place) => 
   if (kind === 'cluster') return createCluster({ rootNodes: nodes.map((socket) => ({ socket })) });
   if (kind !== 'sentinel') return createClient({ socket: nodes[0], ...login });
   const client = createSentinel({ name, sentinelRootNodes: nodes });
-  // That of node-redis 5 is refused: it makes no second connection.
+  // The library refuses the sentinel client of node-redis 5, which cannot open a second connection.
   return client.duplicate === undefined ? undefined : client;
 };
 const ofGlide = ({ GlideClient, GlideClusterClient }, { kind, nodes, login }) =>
@@ -58,10 +57,10 @@ async function madeClient() {
   return client;
 }
 
-/** Undefined where the URL is given. */
+/** Undefined if the process passes the URL. */
 export const givenClient = await madeClient();
 
-/** What the query of a URL says, as options beside a client. */
+/** Turns the query of a URL into options for a client. */
 export const optionsOf = (/** @type {string} */ query) =>
   Object.fromEntries(
     [...new URLSearchParams(query)].map(([name, value]) => [
@@ -70,7 +69,7 @@ export const optionsOf = (/** @type {string} */ query) =>
     ]),
   );
 
-/** The store of locks, by the client that is given, or by the URL. */
+/** The store of locks, by client or by URL. */
 export function givenLocks() {
   const { CHAOS_QUERY, CHAOS_SUPPORT: support = '' } = process.env;
   const [address = '', ownQuery = ''] = support.split('?');

@@ -1,7 +1,7 @@
 /**
- * What every process of a fleet does as long as it lives: it makes ids again and again and writes
- * each down before anything else can happen, and every stretch without ids with its cause. It runs
- * from a folder of its own, where it finds the library as it is published.
+ * Common life of all processes of a fleet: generate IDs, record each before anything else can
+ * happen, and record each gap without IDs with its cause. Each process runs in its own folder, with
+ * the published library.
  */
 import 'reflect-metadata';
 import { openSync, writeSync } from 'node:fs';
@@ -9,36 +9,36 @@ import { NestFactory } from '@nestjs/core';
 import { IdMaker } from 'nestjs-snowflake';
 
 const { CHAOS_FILE = '', CHAOS_BORN_MS = '0', CHAOS_PLACE } = process.env;
-/** So often that few milliseconds stay without an id: equal times of two processes then show. */
+/** Frequent enough that few milliseconds have no ID: equal times of two processes then show. */
 const TICK_MS = 2;
-/** Shorter stretches without ids are what a busy machine does anyway. */
+/** Shorter gaps without IDs are normal on a busy machine. */
 const GAP_MS = 200;
 
 const ids = openSync(`${CHAOS_FILE}.ids`, 'a');
 const events = openSync(`${CHAOS_FILE}.events`, 'a');
 
-/** Writes an event down. */
+/** Records an event. */
 export const tell = (/** @type {object} */ event) =>
   writeSync(events, `${JSON.stringify(event)}\n`);
-/** Writes ids down. */
+/** Records IDs. */
 export const keep = (/** @type {BigUint64Array} */ made) => writeSync(ids, made);
-/** Tells the fleet; nobody may be there to hear it any more. */
+/** Sends a message to the fleet, which may be gone. */
 export const report = (/** @type {object} */ news) => process.send?.(news, () => undefined);
 /** The clock that no fault sets: milliseconds of CLOCK_MONOTONIC, the same in all processes. */
 export const monotonicMs = () => Number(process.hrtime.bigint() / 1_000_000n);
-/** The same, with its fractions. */
+/** The same clock with fractions. */
 export const nowMs = () => Number(process.hrtime.bigint()) / 1e6;
 
 /**
- * Starts the application, which then ends and stands still as it is told to.
+ * Starts the application, which ends and pauses on command.
  * @param {new () => object} AppModule
  */
 export async function begin(AppModule) {
-  // From here on it takes a moment until it is granted something.
+  // From here on, the first grant takes a moment.
   report({ isUp: true });
   const app = await NestFactory.createApplicationContext(AppModule, {
     logger: false,
-    // Why it cannot start stands in the log of the process then.
+    // The log of the process then contains the reason.
     abortOnError: false,
   });
   app.enableShutdownHooks(['SIGTERM']);
@@ -52,7 +52,7 @@ export async function begin(AppModule) {
 /**
  * @param {new () => object} AppModule
  * @param {(idMaker: IdMaker, app: import('@nestjs/common').INestApplicationContext) => void} make
- *   makes some ids and writes them down; throws what kept it from one
+ * generates some IDs and records them; throws the error that prevented one
  */
 export async function live(AppModule, make) {
   let lastMs = Number(CHAOS_BORN_MS);

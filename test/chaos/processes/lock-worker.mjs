@@ -1,7 +1,7 @@
 /**
- * One process of the chaos of locks: a Nest application whose sections run under a lock, a permit
- * of one or several locks, and write down when they believed to hold them, until when, and with
- * which token.
+ * One process of the chaos of locks: a Nest application with sections under a lock, a permit, or
+ * several locks. Each section records when it considers its locks held, until when, and with which
+ * token.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
@@ -14,16 +14,16 @@ const { CHAOS_CALL_TIMEOUT_MS = '1000', CHAOS_TTL_MS = '3000' } = process.env;
 const TTL_MS = Number(CHAOS_TTL_MS);
 const LOCKS = ['order:1', 'order:2', 'order:3', 'order:4'];
 const [POOL, PERMITS] = ['pool', 3];
-/** Nobody gives up while another one may still get its locks. */
+/** No caller gives up while another one may still get its locks. */
 const PATIENT_MS = 3_600_000;
-/** Callers, so that each lock is wanted by some, in this process and in others. */
+/** Enough callers that each lock is contended, in this process and in others. */
 const CALLER_COUNT = 6;
-/** So often a section looks whether it holds its lock; between two looks it writes blindly. */
+/** How often a section checks its lock. Between two checks it writes without one. */
 const LOOK_MS = 150;
-/** Shorter stretches without a section are what a busy machine does anyway. */
+/** Shorter gaps without a section are normal on a busy machine. */
 const GAP_MS = 500;
 
-/** What this process asked of the store and was answered, so that others can look for an order. */
+/** Records calls and answers of the store, so that the judge can search for an order. */
 function recorded(store) {
   let callCount = 0;
   const told = (op) => {
@@ -31,11 +31,11 @@ function recorded(store) {
     store[op] = async (request) => {
       const { lock, holder, ttlMs = 0, clocks } = request;
       const call = ++callCount;
-      // It has only its wall clock against a step of the store's.
+      // A new process has only its wall clock to compare with the store's clock.
       const isNew = clocks?.nowMs === undefined;
       tell({ kind: 'asked', call, op, lock, holder, ttlMs, isNew, fromMs: nowMs() });
       const answer = await own(request).catch((error) => {
-        // Whoever may see no rows finds no lock, and has nothing to release.
+        // Without a right to the rows, a process finds no lock and has nothing to release.
         if (!error.retryable) tell({ kind: 'answered', call, status: 'barred', toMs: nowMs() });
         throw error;
       });
@@ -63,12 +63,12 @@ Module({
 let lastMs = Number(CHAOS_BORN_MS);
 let lastError = 'starting';
 
-/** When it is held until, as it is known at this moment; undefined where it is lost. */
+/** The period in which the section now considers its locks held, or undefined after a loss. */
 function belief(section) {
   for (;;) {
     const fromMs = nowMs();
     const { leftMs } = section;
-    // A process that stood still in between has read two moments.
+    // A pause between these lines would mix two moments.
     if (nowMs() - fromMs > 1) continue;
     return leftMs === 0 ? undefined : { fromMs, untilMs: fromMs + leftMs };
   }
@@ -83,14 +83,14 @@ function noteSection(fromMs) {
   lastMs = fromMs;
 }
 
-/** @param {any} section @param {{ lock: string, token: bigint, permit?: number }[]} held in it */
+/** @param {any} section @param {{ lock: string, token: bigint, permit?: number }[]} held by it */
 async function run(section, held) {
   const { signal } = section;
   const named = held.map(({ token, ...name }) => ({ ...name, token: String(token) }));
   const tellEach = (event) => named.forEach((one) => tell({ ...event, ...one }));
   const end = () => tellEach({ kind: 'end', atMs: nowMs() });
   signal.addEventListener('abort', end, { once: true });
-  // Mostly short; at times so long that it has to be extended.
+  // Usually short, sometimes long enough to need an extension.
   let leftMs = Math.random() < 0.05 ? TTL_MS * (0.5 + Math.random()) : 5 + Math.random() * 40;
   let toldMs = 0;
   for (let known = belief(section); known !== undefined; known = belief(section)) {
@@ -104,15 +104,15 @@ async function run(section, held) {
     const stepMs = Math.min(leftMs, LOOK_MS);
     leftMs -= stepMs;
     await sleep(stepMs);
-    // As if it had been sent before the process stood still: nothing is asked any more.
+    // A write without a check, as if it was sent before a pause.
     tellEach({ kind: 'write', atMs: nowMs() });
   }
   signal.removeEventListener('abort', end);
-  // Before it is released.
+  // Ends before the release.
   end();
 }
 
-/** One lock, one of the permits of another one, or several locks in whatever order. */
+/** Takes one lock, a permit, or several locks in a random order. */
 async function take(distributed) {
   const chance = Math.random();
   if (chance < 0.25) {
@@ -141,7 +141,7 @@ async function call(distributed) {
     try {
       await take(distributed);
     } catch (error) {
-      // That somebody else holds it is as it should be.
+      // A lock that another process holds is no error.
       if (error.code !== 'LOCK_HELD') lastError = error.code ?? error.message;
       if (error.code === 'NOT_READY') return;
       await sleep(50);

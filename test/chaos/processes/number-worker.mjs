@@ -1,6 +1,6 @@
 /**
- * One process of the chaos of counters: a Nest application that takes numbers by segments, or ids
- * that Redis makes.
+ * One process of the chaos of counters: a Nest application that takes numbers from segments, or IDs
+ * from Redis.
  */
 import { dirname } from 'node:path';
 import { Module } from '@nestjs/common';
@@ -32,7 +32,7 @@ Module({
       ? SegmentsModule.forRoot({
           store: storeOf(STORE),
           ...terms,
-          // What all have written down is the table in which their numbers are stored.
+          // The records of all processes stand for the table with their numbers.
           ...(hasTable && { startAt: () => highestNumber(dirname(CHAOS_FILE)) }),
           ...limits,
         })
@@ -48,7 +48,7 @@ Module({
 let grantCount = 0;
 
 function take(idMaker) {
-  // Mostly a few; at times so many that all that is buffered may be used up.
+  // Usually a few, sometimes so many that the buffer may run out.
   const count = Math.random() < 0.005 ? 500 : 1 + Math.floor(Math.random() * 4);
   const taken = new BigUint64Array(count);
   let at = 0;
@@ -80,7 +80,7 @@ function storeOf(options) {
   }
   const pool = new Pool({
     connectionString: ADDRESS,
-    // By which the operator finds its connections.
+    // The operator finds its connections by this name.
     application_name: 'nestjs-snowflake',
     max: 2,
     connectionTimeoutMillis: 1000,

@@ -1,6 +1,6 @@
 /**
- * One process of the soak: an application of each kind on each store, all of them in this process,
- * and what it costs in memory and handles, as it is after a collection of garbage.
+ * One process of the soak: an application of each kind on each store, and its memory and handles
+ * after a garbage collection.
  */
 import 'reflect-metadata';
 import { mkdirSync, openSync, readdirSync, writeSync } from 'node:fs';
@@ -33,7 +33,7 @@ const JOBS = ['bill'];
 
 const nowMs = () => Number(process.hrtime.bigint()) / 1e6;
 
-/** What one kind on one store writes down, in a folder of its own. */
+/** The records of one kind on one store, in a folder of their own. */
 function notes(part) {
   const folder = join(SOAK_FOLDER, part);
   mkdirSync(folder, { recursive: true });
@@ -53,14 +53,14 @@ async function opened(imports, providers = []) {
   Module({ imports, providers })(AppModule);
   const app = await NestFactory.createApplicationContext(AppModule, {
     logger: false,
-    // Why it cannot start stands in the log of the process then.
+    // The log of the process then contains the reason.
     abortOnError: false,
   });
   applications.push(app);
   return app;
 }
 
-// Worker ids, numbers of segments, and ids that Redis makes.
+// Worker IDs, numbers of segments, and IDs from Redis.
 
 async function making(part, importsOf) {
   const { folder, keep } = notes(part);
@@ -71,7 +71,7 @@ async function making(part, importsOf) {
       const count = Math.random() < 0.01 ? 100 : 1 + Math.floor(3 * Math.random());
       while (made.length < count) made.push(idMaker.nextId());
     } catch (error) {
-      // Whoever is cut off from its store for a moment asks again.
+      // A process that is cut off from its store for a moment tries again.
       if (error.code === 'NOT_READY') clearInterval(timer);
     }
     keep(BigUint64Array.from(made));
@@ -134,7 +134,7 @@ async function section({ signal, leftMs }, held, tell) {
   end();
 }
 
-/** A permit, one lock, or two of them. */
+/** Takes a permit, one lock, or two locks. */
 function taken(distributed, tell) {
   const chance = Math.random();
   const one = ({ lock, token, permit }) => ({ lock, token, ...(permit && { permit }) });
@@ -201,14 +201,14 @@ async function doing(part, url) {
   await opened([lockModule(store)], jobs);
 }
 
-/** Without a compiler a decorator is called by hand. */
+/** Applies a decorator without a compiler. */
 function decorated(target, name, decorate) {
   const descriptor = Object.getOwnPropertyDescriptor(target, name);
   decorate(target, name, descriptor);
   Reflect.defineProperty(target, name, descriptor);
 }
 
-// What of it is done on which store: docs/guides/which-store.md.
+// The kinds on each store, as in docs/guides/which-store.md.
 
 const OF_ALL = ['ids', 'segments', 'locks', 'cron'];
 const KINDS = {
@@ -234,7 +234,7 @@ process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 for (const [store, url] of Object.entries(STORES)) {
   for (const kind of KINDS[store]) {
     console.log(`begins ${store} ${kind}`);
-    // Each has a file of SQLite of its own, in which one writes at a time.
+    // Each kind has its own SQLite file, since a file has one writer at a time.
     await BEGIN[kind](`${store} ${kind}`, url.replace('KIND', kind));
   }
 }

@@ -1,5 +1,5 @@
 /**
- * One process of the chaos: a Nest application that makes ids under a leased worker id.
+ * One process of the chaos: a Nest application that generates IDs with a leased worker ID.
  */
 import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
@@ -19,7 +19,7 @@ const support =
     ? CHAOS_SUPPORT
     : redisSupport({ redis: givenClient, ...optionsOf(QUERY) });
 
-/** Processes are dealt to the regions by turns; the first worker bit is then that of the region. */
+/** The regions get processes in turns. The first worker bit is then the region's. */
 const places = JSON.parse(CHAOS_REGIONS);
 const place = places[Number(CHAOS_PLACE) % places.length];
 const workerBits = Number(CHAOS_WORKER_BITS);
@@ -57,14 +57,14 @@ let workerId;
 let regionState;
 
 function mint(idMaker) {
-  // Mostly a few; at times so many that ids run ahead of the clock.
+  // Usually a few, sometimes so many that IDs run ahead of the clock.
   const count = Math.random() < Number(CHAOS_BURST) ? 10_000 : 1 + Math.floor(Math.random() * 4);
   const made = new BigUint64Array(count);
   try {
     if (count > 4) idMaker.fill(made);
     else for (let at = 0; at < count; at++) made[at] = idMaker.nextId();
   } catch (error) {
-    // Those made before the error count too.
+    // IDs generated before the error count too.
     keep(made.subarray(0, made.indexOf(0n)));
     throw error;
   }
@@ -79,7 +79,7 @@ function tellLease(status) {
   }
   if (status.workerId === workerId) return;
   workerId = status.workerId;
-  // Without a number it has just let go of one.
+  // Without a number, it has just released one.
   if (workerId === undefined) return;
   tell({ kind: 'grant', workerId, atMs: monotonicMs() });
   report({ workerId });

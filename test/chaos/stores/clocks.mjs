@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Stores of rows whose clock is set back while all run, and which then lose their data: what they
- * granted by the time they had, those alone can bring whom they answered. One process more than
- * there are worker ids waits, and is answered by refusals alone.
+ * Stores of rows whose clock is set back while all processes run, and which then lose their data.
+ * Only the leaseholders can restore the granted times. One process more than worker IDs waits, and
+ * only receives refusals.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,20 +12,20 @@ import { Etcd, ETCD_FAULTS, setClocks } from './etcd.mjs';
 import { Mariadb, MARIADB_FAULTS } from './mariadb.mjs';
 import { Postgres, POSTGRES_FAULTS } from './postgres.mjs';
 
-/** Far longer than a lease, which is 10 s. */
+/** Far longer than a lease of 10 s. */
 const FAR_MS = 300_000;
 const RENEW_MS = 1000;
-/** So much longer than the time between two renewals. */
+/** The margin added to the time between two renewals. */
 const HEARD_MS = 2000;
 
-/** @param {string} name of the fault by which all is lost @param {any[]} faults */
+/** @param {string} name of the fault that loses all data @param {any[]} faults */
 const losing = (name, faults) => faults.find((fault) => fault.name === name);
 
 /** @param {{ apply: (world: any) => unknown }} loss */
 const setBackThenLost = (loss) => async (/** @type {any} */ topology, /** @type {any} */ world) => {
   const asked = () => sleep(RENEW_MS + HEARD_MS);
   topology.setClock(FAR_MS);
-  // A step is followed if data may be lost: from here on ids are of that time.
+  // A store follows a step if data may be lost. IDs from here on have that time.
   await loss.apply(world);
   await asked();
   topology.setClock(0);
@@ -49,7 +49,7 @@ const BACK = {
   ),
 };
 
-/** What all of them have in common. @param {new () => any} Server @param {any} fault */
+/** Common parts of all topologies. @param {new () => any} Server @param {any} fault */
 const clocked = (Server, fault) =>
   class extends Server {
     faults = [fault];
@@ -60,7 +60,7 @@ const clocked = (Server, fault) =>
       super();
       this.name = `${this.name}, its clock set back`;
       if (this.node === undefined) return;
-      // The user of the server reads it.
+      // The user of the server must be able to read it.
       const clock = new WallClock(join(this.node.folder, 'wall-clock'));
       this.node.env = clock.env;
       this.setClock = (/** @type {number} */ byMs) => clock.set(byMs);
@@ -68,7 +68,7 @@ const clocked = (Server, fault) =>
   };
 
 class ClockedEtcd extends Etcd {
-  /** Its members ask no clock of the C library: what they answer is changed on its way. */
+  /** Its members bypass the clock of the C library, so a proxy changes their answers. */
   setClock(/** @type {number} */ byMs) {
     setClocks(this.proxies, byMs);
   }

@@ -24,10 +24,10 @@ import {
 } from '../fault.mjs';
 import { Proxy } from '../proxy.mjs';
 
-// Members of etcd, three or another number, that can be killed, stopped and restored.
+// Members of etcd that can be killed, paused and restored. The count is usually three.
 
 const TOKEN = 'chaos';
-/** Long enough for renewals to meet a setting, and shorter than a lease. */
+/** Renewals occur within this time. It is shorter than a lease. */
 const SETTING_MS = 2000;
 const JOINS = ['--initial-cluster-state=existing'];
 const base64 = (/** @type {string} */ text) => Buffer.from(text).toString('base64');
@@ -37,9 +37,11 @@ export class EtcdCluster {
   folder = serverFolder('chaos-etcd', this.user);
   /** @type {import('../../../scripts/servers/start-etcd.mjs').EtcdMember[]} */
   members = [];
-  /** Of all members; with one of its own an etcd waits for it. @type {any} */
+  /**
+   * The disk of all members. With a slow disk per member, etcd waits for that member. @type {any}
+   */
   disk;
-  /** Those that run, by name. @type {Map<string, { pid: number, stop: () => Promise<void> }>} */
+  /** Running members, by name. @type {Map<string, { pid: number, stop: () => Promise<void> }>} */
   running = new Map();
 
   async create(memberCount = 3) {
@@ -77,13 +79,13 @@ export class EtcdCluster {
     throw new Error('no leader');
   }
 
-  /** Of what all agree on. */
+  /** The revision on which all members agree. */
   async revision() {
     const { header } = await this.ask('kv/range', { key: base64('none') });
     return Number(header.revision);
   }
 
-  /** From whichever member answers. */
+  /** Accepts the answer of any member. */
   async ask(/** @type {string} */ path, body = {}) {
     let last;
     for (const member of this.members) {
@@ -96,7 +98,7 @@ export class EtcdCluster {
     throw last;
   }
 
-  /** @returns how many keys there were */
+  /** @returns the count of keys before */
   async deleted(/** @type {string} */ from, /** @type {string | undefined} */ to) {
     const end = to === undefined ? {} : { range_end: base64(to) };
     const { deleted = '0' } = await this.ask('kv/deleterange', { key: base64(from), ...end });
@@ -108,7 +110,10 @@ export class EtcdCluster {
     for (const member of this.members) await this.#ask(member, 'maintenance/defragment');
   }
 
-  /** As an operator does while all run: an alarm, a member that goes and comes, users. */
+  /**
+   * Changes of an operator while all processes run: an alarm, a member that leaves and returns,
+   * users.
+   */
   async changeSettings() {
     const [first, second] = /** @type {any[]} */ (this.members);
     const { header } = await this.#ask(first, 'maintenance/status');
@@ -126,10 +131,10 @@ export class EtcdCluster {
     await this.ask('auth/user/delete', { name: 'root' });
   }
 
-  /** It is removed, and added again with an empty folder. @param {any} member */
+  /** The operator removes it, and adds it again with an empty folder. @param {any} member */
   async #withoutMember(member) {
     const { header } = await this.#ask(member, 'maintenance/status');
-    // It refuses for some seconds after a member has started.
+    // etcd refuses this for some seconds after a member starts.
     await until(() => this.ask('cluster/member/remove', { ID: header.member_id }), 60_000);
     await this.kill(member);
     await sleep(SETTING_MS);
@@ -140,7 +145,9 @@ export class EtcdCluster {
     await until(() => this.#ask(member, 'kv/range', { key: base64('none') }), 60_000);
   }
 
-  /** A snapshot, and for each member what `etcdctl` makes of it, with its name and the token. */
+  /**
+   * Restores a snapshot: `etcdctl` builds a folder for each member, with its name and the token.
+   */
   async save() {
     const [{ port }] = /** @type {[{ port: number }]} */ (this.members);
     const snapshot = join(this.folder, 'snapshot.db');
@@ -162,7 +169,7 @@ export class EtcdCluster {
     }
   }
 
-  /** The folders of all members, log and all, as a snapshot of their disks has them. */
+  /** The folders of all members with their logs, like a snapshot of their disks. */
   async copyFolders() {
     const signal = (/** @type {NodeJS.Signals} */ name) => {
       for (const { pid } of this.running.values()) process.kill(pid, name);
@@ -175,7 +182,7 @@ export class EtcdCluster {
     await until(() => this.revision(), 60_000);
   }
 
-  /** All members from the last snapshot or copy. */
+  /** Restores all members from the last snapshot or copy. */
   async restore() {
     await this.killAll();
     for (const member of this.members) {
@@ -213,17 +220,17 @@ export class EtcdCluster {
 }
 
 const PREFIX = 'snowflake/chaos/';
-/** First after all that begin so. */
+/** The first key after all that begin with the prefix. */
 const END = 'snowflake/chaos0';
-/** Longer than it takes the others to elect another leader. */
+/** Longer than the others take to elect another leader. */
 const STOPPED_MS = 3000;
 /** Within the default of `clockDifferenceMs`. */
 const APART_MS = [0, 1000, 0];
-/** Beyond it, and beyond a lease. */
+/** Beyond `clockDifferenceMs`, and beyond a lease. */
 const WRONG_MS = 300_000;
 const DATE = /(?<=\r\nDate: )[^\r]+/g;
 
-/** A member tells its clock in this header alone, and no other clock of it is asked for. */
+/** A member reports its clock in this header alone. */
 const moved = (/** @type {number} */ byMs) => (/** @type {Buffer} */ said) =>
   Buffer.from(
     said
@@ -232,7 +239,7 @@ const moved = (/** @type {number} */ byMs) => (/** @type {Buffer} */ said) =>
     'latin1',
   );
 
-/** All of them change alike. @param {Proxy[]} proxies @param {number} byMs */
+/** Changes the clocks of all members alike. @param {Proxy[]} proxies @param {number} byMs */
 export function setClocks(proxies, byMs) {
   for (const [at, proxy] of proxies.entries()) proxy.heard = moved(byMs + (APART_MS[at] ?? 0));
 }
@@ -250,7 +257,7 @@ export const ETCD_FAULTS = [
     process.kill(pid, 'SIGSTOP');
     await sleep(STOPPED_MS);
     process.kill(pid, 'SIGCONT');
-    // Its own word is not taken, since it may not know yet.
+    // A member's own report may be outdated, so the others count.
     await until(() => cluster.revision(), 60_000);
   }),
   storeFault('etcd all members killed', async ({ cluster }) => {
@@ -291,7 +298,7 @@ export class Etcd {
   cluster = new EtcdCluster();
   /** @type {Proxy[]} */
   proxies = [];
-  /** All of them as one. */
+  /** The proxies of all members as one. */
   proxy = {
     host: '127.0.0.1',
     set: (/** @type {import('../proxy.mjs').Mode} */ mode) => {
@@ -320,7 +327,7 @@ export class Etcd {
 }
 
 /**
- * With one member: its disk alone says what it was, and it cannot be removed from its cluster.
+ * A registry in a single member. Only its disk has the old data, and it cannot leave its cluster.
  * @param {new (folder: string) => any} Server
  */
 export const ofOneMember = (Server) =>

@@ -20,11 +20,10 @@ import Database from 'libsql';
 import { until, forgetLease, storeFault, isRemoved, STORE_PACE } from '../fault.mjs';
 import { CREATE, TABLE } from './postgres.mjs';
 
-// A small file system of its own, as root, which is filled; elsewhere a folder is made read-only in
-// place of that.
+// As root, a small file system that the fault fills. Otherwise the fault makes a folder read-only.
 
 const DISK_BYTES = 2 ** 20;
-/** So long nothing can be written; a lease is 10 s. */
+/** How long no write works. A lease lasts 10 s. */
 const FULL_MS = 4000;
 
 class SmallDisk {
@@ -33,7 +32,7 @@ class SmallDisk {
     mkdirSync(path, { recursive: true });
   }
 
-  /** @returns what a full disk is here */
+  /** @returns the full disk of this machine */
   mount() {
     const size = `size=${DISK_BYTES}`;
     const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', size, 'tmpfs', this.path]);
@@ -43,7 +42,7 @@ class SmallDisk {
       : 'disk full: the folder read-only, since nothing may be mounted';
   }
 
-  /** Waits out a disk on which nothing can be written. */
+  /** Waits until writes fail because of the disk. */
   async fill(/** @type {string} */ folder) {
     if (!this.isMounted) {
       chmodSync(folder, 0o555);
@@ -63,15 +62,15 @@ class SmallDisk {
   }
 }
 
-// A registry in a folder of this host under attack. The clock of the host is that of the store: all
-// processes have one.
+// A registry in a folder of this host under attack. The host's clock is the store's clock, and the
+// same for all processes.
 
 const POINTER = /^at-(.*)$/;
 
 const removed = (/** @type {string} */ path) =>
   rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 5 });
 
-/** Changes the rows of the registry behind the back of those who use it. */
+/** Changes the rows of the registry without notice to its users. */
 const without = (/** @type {(row: { workerId: number }) => boolean} */ isGone) =>
   storeEdit((rows) => rows.filter((row) => !isGone(row)));
 
@@ -88,7 +87,7 @@ export const FOLDER_FAULTS = [
   storeFault('folder copied over', async (topology) => {
     await topology.backup();
     await sleep(1500);
-    // Two registries in one folder are refused, and the operator is told to delete it.
+    // The library refuses two registries in one folder, and advises the operator to delete it.
     cpSync(topology.copy, topology.registry, { recursive: true });
     await sleep(1500);
     removed(topology.registry);
@@ -123,7 +122,7 @@ export class Folder {
     return `file:${join(this.disk.path, 'var')}?namespace=chaos`;
   }
 
-  /** Of a moment at which the registry was whole. */
+  /** A copy from a moment at which the registry was whole. */
   backup() {
     return until(async () => {
       removed(this.copy);
@@ -140,7 +139,9 @@ export class Folder {
     removed(`${this.registry}.lost`);
   }
 
-  /** @param {(rows: any[]) => any[]} change @returns whether nobody wrote meanwhile */
+  /**
+   * @param {(rows: any[]) => any[]} change @returns whether no other process wrote in the meantime
+   */
   edit(change) {
     const found = rowsIn(this.registry);
     if (found === undefined || found.rows.length === 0) return false;
@@ -157,7 +158,7 @@ export class Folder {
   }
 }
 
-/** The registry in a folder, unless it is just being changed. */
+/** The registry in a folder, unless a process is changing it. */
 function rowsIn(/** @type {string} */ folder) {
   try {
     const names = readdirSync(folder);
@@ -167,7 +168,7 @@ function rowsIn(/** @type {string} */ folder) {
     const { rows, ...kept } = JSON.parse(readFileSync(join(folder, state), 'utf8'));
     return { pointer, state, kept, rows };
   } catch {
-    // As said above.
+    // See above.
     return undefined;
   }
 }
@@ -185,9 +186,9 @@ function fillUp(/** @type {string} */ path) {
   }
 }
 
-// A registry in a file of SQLite under attack. The clock of the host is that of the store.
+// A registry in an SQLite file under attack. The host's clock is the store's clock.
 
-/** So long an attempt takes, in which nobody is told to go on; and all of them. */
+/** The time of an attempt, in which no process is resumed, and of all attempts. */
 const [BUSY_MS, TURN_MS_MAX] = [1000, 60_000];
 
 export const SQLITE_FAULTS = [
@@ -231,7 +232,7 @@ export class Sqlite {
     return this.#opened((database) => database.prepare(text).run());
   }
 
-  /** Nobody reads or writes from here on, so that who is stopped then has nothing locked. */
+  /** Reads and writes stop here, so that a process paused after this holds no lock on the file. */
   async hold() {
     this.held = await this.#opened((database) => database.exec('BEGIN EXCLUSIVE'), true);
   }
@@ -245,8 +246,8 @@ export class Sqlite {
   }
 
   /**
-   * Again where somebody has it locked, who may have to be told to go on.
-   * @param {(database: any) => any} run @param {boolean} isKept @returns the handle, or the answer
+   * Tries again if another process locks the file. That process may need to resume first.
+   * @param {(database: any) => any} run @param {boolean} isKept @returns the handle, or the result
    */
   async #opened(run, isKept = false) {
     const endMs = performance.now() + TURN_MS_MAX;

@@ -22,10 +22,10 @@ import {
 } from '../fault.mjs';
 import { Proxy } from '../proxy.mjs';
 
-// A MariaDB server that can be killed and started again on its port, with its data or with an
-// older copy of them. It flushes its log once a second, so that a crash loses what it can.
+// A MariaDB server that can be killed and restarted on its port, with its data or an older copy. It
+// flushes its log once a second, so a crash loses as much as possible.
 
-/** Small, since it is killed and copied again and again. */
+/** Small, since it is killed and copied often. */
 const SMALL = [
   '--innodb-buffer-pool-size=16M',
   '--innodb-log-file-size=8M',
@@ -37,7 +37,7 @@ export class MariadbNode extends DiskNode {
     super('mariadb');
   }
 
-  /** @param {readonly string[]} more arguments, as in `--sync-binlog=1` */
+  /** @param {readonly string[]} more arguments, such as `--sync-binlog=1` */
   async create(more = this.more) {
     this.port = await freePort();
     const { folder, user, port } = this;
@@ -60,14 +60,14 @@ export class MariadbNode extends DiskNode {
     });
   }
 
-  /** What mysqldump writes of a table. */
+  /** The dump of a table by mysqldump. */
   dump(/** @type {string} */ table) {
     const { mysql } = requireServers(['mysql']);
     const command = `${mysql.replace(/mariadb$/, '$&-')}dump`;
     return ran(command, [...this.#reached, `--result-file=${this.#dumped}`, 'test', table]);
   }
 
-  /** Loads it while the server runs; again where somebody wrote before its rows were loaded. */
+  /** Loads the dump while the server runs, and again if a write came before its rows. */
   load() {
     const { mysql } = requireServers(['mysql']);
     const args = [...this.#reached, 'test', '-e', `source ${this.#dumped}`];
@@ -120,7 +120,7 @@ const deleted = (/** @type {MariadbNode} */ node, where = 'true') =>
     return affectedRows;
   });
 
-/** One may be gone by the time it is killed. */
+/** A connection may end before its kill. */
 const killed = (/** @type {MariadbNode} */ node, /** @type {{ id: number }} */ { id }) =>
   node.sql(`KILL CONNECTION ${id}`).then(
     () => true,
@@ -142,7 +142,7 @@ export const MARIADB_FAULTS = [
     for (const name of [...set, 'read_only']) {
       const value = to[/** @type {keyof typeof to} */ (name)] ?? (name === 'read_only' ? 1 : "''");
       await node.sql(`SET GLOBAL ${name} = ${value}`);
-      // Those that are open keep what they had.
+      // Open connections keep their values.
       for (const row of await node.sql(CONNECTIONS)) await killed(node, row);
       await sleep(500);
     }
@@ -204,7 +204,7 @@ export class Mariadb {
     await this.node.create();
     await this.node.sql(this.create);
     await this.node.sql(`CREATE USER shop@'127.0.0.1'`);
-    // Rights on a table outlive it.
+    // Rights on a table survive its deletion.
     await this.node.sql(`GRANT ${RIGHTS} ON ${this.table} TO shop@'127.0.0.1'`);
     await this.proxy.listen(() => this.node.port);
     const query = 'namespace=chaos&replicated=false';

@@ -25,8 +25,8 @@ import {
 } from '../fault.mjs';
 import { Proxy } from '../proxy.mjs';
 
-// A PostgreSQL server that can be killed and started again on its port, with its data or with an
-// older copy of them. Its settings are those under which a crash loses the most.
+// A PostgreSQL server that can be killed and restarted on its port, with its data or an older copy.
+// With its settings, a crash loses the most.
 
 const SETTINGS = [
   'listen_addresses=127.0.0.1',
@@ -35,16 +35,16 @@ const SETTINGS = [
   'restart_after_crash=on',
 ];
 /**
- * What the host loses is not attacked here; without it a checkpoint takes a moment. It stands in
- * the file of settings, so that an operator can change it.
+ * The attack covers no crash of the host. Without this setting, a checkpoint is fast. It is in the
+ * settings file, so that an operator can change it.
  */
 const UNSYNCED = 'fsync = off\n';
 
-/** Processes of a killed server end a moment after it, and hold its memory until then. */
+/** The processes of a killed server end a moment later, and hold its memory until then. */
 const LINGER_MS_MAX = 10_000;
 
 export class PostgresNode extends DiskNode {
-  // The rest of its commands lie where a link leads.
+  // A link leads to the folder with the rest of its commands.
   bin = dirname(realpathSync(requireServers(['postgres']).postgres));
 
   constructor() {
@@ -57,7 +57,7 @@ export class PostgresNode extends DiskNode {
     await this.start();
   }
 
-  /** Begins as a standby of the primary behind this port, with a copy of its data. */
+  /** Starts as a standby of the primary on this port, with a copy of its data. */
   async follow(/** @type {number} */ port) {
     await this.kill();
     rmSync(this.data, { recursive: true, force: true });
@@ -97,7 +97,7 @@ export class PostgresNode extends DiskNode {
   /** One statement of the operator. @returns {Promise<any[]>} */
   async sql(/** @type {string} */ text) {
     const login = { user: 'postgres', database: 'postgres', host: '127.0.0.1', port: this.port };
-    // What the operator does is to last, whatever is killed after it.
+    // Changes of the operator must survive any later kill.
     const options = '-c synchronous_commit=on';
     const client = new Client({ ...login, options, connectionTimeoutMillis: 5000 });
     client.on('error', () => undefined);
@@ -109,13 +109,13 @@ export class PostgresNode extends DiskNode {
     }
   }
 
-  /** What pg_dump writes of a table. */
+  /** The dump of a table by pg_dump. */
   dump(/** @type {string} */ table) {
     const what = ['--clean', '--if-exists', '-t', table, '-f', this.#dumped];
     return this.#run('pg_dump', [...this.#reached, ...what]);
   }
 
-  /** Loads it while the server runs. */
+  /** Loads the dump while the server runs. */
   load() {
     return this.#run('psql', [...this.#reached, '-q', '-v', 'ON_ERROR_STOP=1', '-f', this.#dumped]);
   }
@@ -128,12 +128,12 @@ export class PostgresNode extends DiskNode {
     return ['-h', '127.0.0.1', '-p', String(this.port), '-U', 'postgres'];
   }
 
-  /** Until it takes connections again, after it recovered from a crash of one of its own. */
+  /** Waits until it accepts connections again, after it recovered from a crash of a process. */
   async until() {
     await until(() => this.sql('SELECT 1'), 60_000);
   }
 
-  /** kill -9 of the server and, at the same moment, of all that it started. */
+  /** kill -9 of the server and, at the same moment, of all its processes. */
   async kill() {
     if (this.server !== undefined) spawnSync('pkill', ['-9', '-P', String(this.pid)]);
     await super.kill();
@@ -152,11 +152,11 @@ export const CREATE =
   `number bigint NOT NULL, token varchar(200), data text NOT NULL, ` +
   `PRIMARY KEY (namespace, kind, name))`;
 
-/** Who owns nothing; what is made later is given to it as well. */
+/** A user who owns nothing. It gets rights on new tables as well. */
 const APPLICATION =
   `CREATE ROLE shop LOGIN; ALTER DEFAULT PRIVILEGES GRANT SELECT, INSERT, UPDATE, DELETE ` +
   `ON TABLES TO shop`;
-/** Of the application, and how each is given back. @param {string} table */
+/** The application's rights, and how each is granted again. @param {string} table */
 const rightsOn = (table) =>
   /** @type {const} */ ([
     [`REVOKE UPDATE ON ${table} FROM shop`, `GRANT UPDATE ON ${table} TO shop`],
@@ -177,7 +177,9 @@ const deleted = (/** @type {PostgresNode} */ node, where = 'true') =>
     return rows.length;
   });
 
-/** As an operator changes them, one after the other; new connections have them all at once. */
+/**
+ * Changes settings one after the other, like an operator. New connections see all of them at once.
+ */
 async function changed(/** @type {PostgresNode} */ node) {
   const set = [
     ['timezone', "'Asia/Kathmandu'"],
@@ -232,7 +234,7 @@ export const POSTGRES_FAULTS = [
         try {
           process.kill(pid, name);
         } catch (error) {
-          // A backend ends with the process that it serves, which may be killed meanwhile.
+          // A backend ends with its client process, which may be killed in the meantime.
           if (/** @type {any} */ (error).code !== 'ESRCH') throw error;
         }
       }
@@ -269,12 +271,12 @@ export class Postgres {
   }
 }
 
-// A registry in a PostgreSQL with a standby, which takes over without writes that the primary had
-// acknowledged. Processes reach whichever is the primary through one address, as by a DNS name.
+// A registry in a PostgreSQL with a standby, which takes over without acknowledged writes of the
+// primary. Processes reach the current primary through one address, like a DNS name.
 
-/** So long the old primary may go on, and be ahead by its clock, as processes are told. */
+/** How long the old primary may continue, and how far its clock may be ahead, as configured. */
 const [FAILOVER_MS, CLOCK_MS] = [3500, 500];
-/** Of those, so long it does. */
+/** How long the old primary does continue. */
 const GOES_ON_MS = 2000;
 
 const promoted =
@@ -293,7 +295,7 @@ export const STANDBY_FAULTS = [
   },
 ];
 
-/** Led back to the old primary, of which nobody tells that it was left. */
+/** Clients fail back to the old primary, which has no sign of the failover. */
 export const ofLedBack = (/** @type {new (folder: string) => any} */ Server) =>
   class extends Server {
     faults = [NEWCOMER_FIRST];
@@ -306,7 +308,7 @@ export class PostgresStandby {
   quarantineMs = FAILOVER_MS + CLOCK_MS;
   pace = STORE_PACE;
   faults = [...STANDBY_FAULTS, SURVIVORS_FIRST, ...NETWORK_FAULTS];
-  /** Brings the worst moment about. @type {typeof forgetLease} */
+  /** Creates the worst moment. @type {typeof forgetLease} */
   forgetful = forgetLease;
   /** Between the processes and the primary. */
   proxy = new Proxy();
@@ -330,10 +332,10 @@ export class PostgresStandby {
     return `postgres://postgres@127.0.0.1:${this.proxy.port}/postgres?${query}`;
   }
 
-  /** @param {boolean} goesOn whether the old primary does, for a while */
+  /** @param {boolean} goesOn whether the old primary continues for a while */
   async failOver(goesOn, /** @type {import('../fault.mjs').World} */ world) {
     const isLost = await this.forgetful(world, {
-      // From here on the standby hears nothing.
+      // From here on the standby receives nothing.
       keep: () => this.replication.set('cut'),
       forget: () => this.#promote(goesOn),
       goesOn,
@@ -346,7 +348,7 @@ export class PostgresStandby {
     const [primary, standby] = /** @type {[PostgresNode, PostgresNode]} */ (this.nodes);
     if (!goesOn) await primary.kill();
     await standby.sql('SELECT pg_promote()');
-    // From here on whoever connects is led to the new one.
+    // From here on new connections reach the new primary.
     this.nodes = [standby, primary];
     if (!goesOn) return;
     this.proxy.dropHalf();
@@ -354,7 +356,7 @@ export class PostgresStandby {
     await primary.kill();
   }
 
-  /** Clients are led to the standby, which is promoted; the primary goes on, and nobody asks it. */
+  /** Clients fail over to the promoted standby. The old primary continues without clients. */
   async away() {
     await until(async () => {
       const [{ count }] = await this.node.sql('SELECT count(*) FROM pg_stat_replication');
@@ -364,7 +366,7 @@ export class PostgresStandby {
     this.#lead();
   }
 
-  /** And back, as by an address that names the old primary again. */
+  /** Clients fail back, as if an address names the old primary again. */
   async back() {
     this.#lead();
     await /** @type {PostgresNode} */ (this.nodes[1]).follow(this.replication.port);

@@ -1,8 +1,8 @@
 /**
- * The stores besides Redis that can be attacked, by the name that `npm run chaos -- --store` takes.
+ * The stores besides Redis, named as in `npm run chaos -- --store`.
  *
- * Each is a class as those of topologies.mjs are: `name`, `quarantineMs`, its own `faults` and
- * `pace`, `start()`, which answers the support URL of the processes, and `stop()`.
+ * Each is a class like those of topologies.mjs: `name`, `quarantineMs`, its own `faults` and
+ * `pace`, `start()`, which returns the support URL of the processes, and `stop()`.
  */
 import { storeFault, until } from '../fault.mjs';
 import { CLOCKED_STORES } from './clocks.mjs';
@@ -11,10 +11,10 @@ import { Folder, Sqlite } from './files.mjs';
 import { Mariadb } from './mariadb.mjs';
 import { ofLedBack, Postgres, PostgresStandby } from './postgres.mjs';
 
-// An older copy is put over what all use while they go on using it, and nothing tells whoever asks
-// first: docs/concepts/guarantees.md says that this is beyond the promise.
+// An older copy replaces a file in use, without any sign for the first process to ask.
+// docs/concepts/guarantees.md excludes this from the promise.
 
-/** Until somebody was granted something. */
+/** Waits until a process got a lease. */
 const BEGUN_MS_MAX = 60_000;
 
 export const KEY_PUT_BACK = storeFault('key of redis put back', (topology, world) => {
@@ -27,7 +27,7 @@ export const KEY_PUT_BACK = storeFault('key of redis put back', (topology, world
   });
 });
 
-/** As `cp` does it, at a moment at which nobody writes. */
+/** Copies like `cp`, at a moment without writes. */
 export const FILE_COPIED_OVER = storeFault('sqlite file copied over', (topology, world) =>
   topology.forgetful(world, {
     keep: () => topology.copied(topology.file, topology.copy),

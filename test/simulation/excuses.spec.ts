@@ -1,6 +1,6 @@
 /**
- * What the simulation excuses: grants of a server or of a registry that lacks what alone keeps them
- * apart from others, and nothing else.
+ * The excuses of the simulation: grants of a server or registry without the data that would prevent
+ * a conflict. The oracle excuses nothing else.
  */
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
@@ -11,10 +11,10 @@ import type { StoreCall } from './world/store-events.js';
 const TTL_MS = 100;
 const [NOW_MS, FLOOR_MS] = [1000, 1050];
 
-/** What a server has been told: the time of one that it knew, or what the other one granted. */
+/** The proof a server has: the time of a server that it knew, or the grants of the other server. */
 type Told = 'nothing' | 'a time' | 'proof';
 
-/** Each news begins an era; only what was proved lies a lease ahead. */
+/** Each fact begins an era. Only proof moves the floor a lease ahead. */
 function headerOf(told: Told): RegistryHeader {
   const era = ['nothing', 'a time', 'proof'].indexOf(told);
   const safeFloorMs = told === 'proof' ? NOW_MS + TTL_MS : FLOOR_MS + era;
@@ -22,7 +22,10 @@ function headerOf(told: Told): RegistryHeader {
   return { ...times, era } as RegistryHeader;
 }
 
-/** A server is left for another one and asked again; p1 is granted worker id 0 before it hears. */
+/**
+ * Clients fail over to a server and back. The first server grants worker ID 0 to p1 before it
+ * detects this.
+ */
 function ledBack() {
   const servers = new LeftServers();
   servers.left('first', { name: 'second', operations: 1 });
@@ -49,22 +52,22 @@ const renewalOf = (token: string) => {
   return { op: 'renew', lease: { token, haveMs: NOW_MS + TTL_MS, mark } };
 };
 
-describe('what a left server grants', () => {
-  it('is excused for the one process, and nothing before it is', () => {
+describe('a grant of a failed-over server', () => {
+  it('is excused for its process, but not for times before the grant or other processes', () => {
     const { isExcused } = ledBack();
     expect(isExcused()).toBe(true);
     expect(isExcused('p1', FLOOR_MS - 1)).toBe(false);
     expect(isExcused('p2')).toBe(false);
   });
 
-  it('is excused while eras begin for another reason than a proof', () => {
+  it('is excused while eras begin without proof', () => {
     const { ask, isExcused } = ledBack();
     ask(acquireOf('p2#1'), 'a time');
     ask(renewalOf('p1#1'), 'a time');
     expect(isExcused()).toBe(true);
   });
 
-  it('is no longer excused where the server has proof and is asked for that lease', () => {
+  it('is no longer excused after the server has proof and answers for that lease', () => {
     const { ask, isExcused } = ledBack();
     ask(acquireOf('p2#1'), 'proof');
     expect(isExcused()).toBe(true);
@@ -72,7 +75,7 @@ describe('what a left server grants', () => {
     expect(isExcused()).toBe(false);
   });
 
-  it('is excused while the same process asks for another lease', () => {
+  it('is excused while the same process requests another lease', () => {
     const { ask, isExcused } = ledBack();
     ask(acquireOf('p2#1'), 'proof');
     ask(acquireOf('p1#2'), 'proof');
@@ -80,11 +83,11 @@ describe('what a left server grants', () => {
   });
 });
 
-describe('a registry that took over from a lost one', () => {
+describe('a registry that replaces a lost one', () => {
   const [SHORT_MS, LONG_MS] = [100, 500];
   const granted = { status: 'ok', workerId: 0, floorMs: FLOOR_MS, ceilingMs: FLOOR_MS + 100 };
 
-  /** Of two processes, of which the first was answered before the loss. */
+  /** A scene with two processes. The first one read an answer before the loss. */
   function taken(excused: LostRegistries['excused']) {
     let quarantineMs = LONG_MS;
     let aheadMs = 50;
@@ -107,7 +110,7 @@ describe('a registry that took over from a lost one', () => {
     return { ask, registries, lose, moveAheadBy };
   }
 
-  it('is excused for what it grants before a survivor asks, and for nothing afterwards', () => {
+  it("is excused only for grants before a survivor's request", () => {
     const { ask, lose } = taken(['grants without the lost clock']);
     expect(ask('p2')).toBe(false);
     lose(LONG_MS);
@@ -116,13 +119,13 @@ describe('a registry that took over from a lost one', () => {
     expect(ask('p4')).toBe(false);
   });
 
-  it('lacks no clock where the lost one was not ahead of its store', () => {
+  it('has the clock if the lost registry was not ahead of its store', () => {
     const { ask, lose } = taken(['grants without the lost clock']);
     lose(LONG_MS, 0);
     expect(ask('p3')).toBe(false);
   });
 
-  it('lacks the clock still where a survivor sent its request before the loss', () => {
+  it('still lacks the clock if a survivor sent its request before the loss', () => {
     const { ask, lose, registries } = taken(['grants without the lost clock']);
     const brought = registries.sentBy('p1');
     lose(LONG_MS);
@@ -130,7 +133,7 @@ describe('a registry that took over from a lost one', () => {
     expect(ask('p3')).toBe(true);
   });
 
-  it('lacks the clock until a process asks that has read how far it was ahead at last', () => {
+  it('lacks the clock until the process with the furthest clock calls', () => {
     const { ask, lose, moveAheadBy } = taken(['grants without the lost clock']);
     moveAheadBy(10);
     ask('p2');
@@ -141,7 +144,7 @@ describe('a registry that took over from a lost one', () => {
     expect(ask('p4')).toBe(false);
   });
 
-  it('informs nobody of a clock that it lacks', () => {
+  it('passes on no clock that it lacks', () => {
     const { ask, lose } = taken(['grants without the lost clock']);
     lose(LONG_MS);
     ask('p3');
@@ -150,7 +153,7 @@ describe('a registry that took over from a lost one', () => {
     expect(ask('p4')).toBe(true);
   });
 
-  it('is excused until a process asks that has read the longest quarantine', () => {
+  it('is excused until a process with the longest quarantine calls', () => {
     const { ask, lose } = taken(['grants without the longest lease']);
     lose(SHORT_MS);
     expect(ask('p3')).toBe(true);
@@ -159,7 +162,7 @@ describe('a registry that took over from a lost one', () => {
     expect(ask('p4')).toBe(false);
   });
 
-  it('is excused for nothing else than the scenario says', () => {
+  it('gets only the excuses of its scenario', () => {
     const { ask, lose } = taken([]);
     lose(SHORT_MS);
     expect(ask('p3')).toBe(false);

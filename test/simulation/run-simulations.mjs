@@ -1,7 +1,6 @@
 /**
- * Runs simulations on all cores, in the order given, until there are no more or enough was seen,
- * judges mutants by them, follows their registries by the rules that are proved, and adds up what
- * they report.
+ * Runs simulations in order on all cores until the list ends or enough was seen. Judges mutants by
+ * them, checks their registries against the proved rules, and adds up the reports.
  */
 import { availableParallelism } from 'node:os';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
@@ -23,7 +22,7 @@ import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
 /** @typedef {{ seed: number, scenario: string, rows?: boolean, follows?: boolean }} Run */
 /** @typedef {{ run: Run, edits: readonly Edit[], records: boolean }} Question */
 /**
- * With what the registry was asked, and how it followed the rules that are proved, where wanted.
+ * Includes the calls of the registry, and the check against the proved rules, if requested.
  *
  * @typedef {object} Answer
  * @property {Run} run
@@ -32,10 +31,10 @@ import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
  * @property {Followed} followed
  */
 
-// Threads that run simulations, kept for the next ones: a thread takes longer to start than most
-// mutants take to die.
+// Threads that run simulations. They are kept, since starting a thread takes longer than most
+// mutants need to die.
 
-/** By this a thread of the class below knows what it is. */
+/** Marks a thread of the class below. */
 const SIMULATES = 'simulates';
 
 export class SimulationThreads {
@@ -45,7 +44,7 @@ export class SimulationThreads {
   #idle = [];
 
   /**
-   * Has a question answered by a thread that is idle, or by a new one.
+   * Gives a question to an idle thread, or to a new one.
    *
    * @returns {Promise<Answer>}
    */
@@ -57,7 +56,7 @@ export class SimulationThreads {
       worker.once('error', reject);
       worker.postMessage(question);
     });
-    // One that has thrown is gone.
+    // A thread that threw is gone.
     this.#idle.push(worker);
     return answer;
   }
@@ -74,10 +73,10 @@ export class SimulationThreads {
 }
 
 if (workerData === SIMULATES) {
-  // A fleet is refused ids by the thousand, each time with an error whose trace nobody reads.
+  // The fleet creates thousands of errors, and their stack traces are unused.
   Error.stackTraceLimit = 0;
-  // A simulation does no I/O: a tick settles every promise as a turn of the event loop does, and
-  // costs a third.
+  // A simulation does no I/O. A tick settles every promise like a turn of the event loop, at a
+  // third of the cost.
   Object.assign(globalThis, { setImmediate: process.nextTick.bind(process) });
   /** @type {Map<string, ReturnType<typeof loadSimulation>>} by the text of the edits */
   const loaded = new Map();
@@ -101,7 +100,7 @@ if (workerData === SIMULATES) {
   parentPort?.on('message', (/** @type {Question} */ question) => void answer(question));
 }
 
-/** Code that is new runs slowly at first: a thread more has to be worth that. */
+/** New code is slow at first, so an additional thread needs enough runs. */
 const RUNS_PER_THREAD = 60;
 
 /** @typedef {(report: SimulationReport, answer: Answer) => boolean | void} OnReport */
@@ -110,9 +109,9 @@ const RUNS_PER_THREAD = 60;
  * @param {readonly Run[]} runs
  * @param {object} options
  * @param {readonly Edit[]} [options.edits] of a mutant
- * @param {SimulationThreads} [options.threads] default: new ones, closed in the end
- * @param {boolean} [options.records] whether `onReport` is given what the registry was asked
- * @param {OnReport} options.onReport true ends it
+ * @param {SimulationThreads} [options.threads] default: new ones, closed at the end
+ * @param {boolean} [options.records] whether `onReport` receives the calls of the registry
+ * @param {OnReport} options.onReport returns true to stop
  * @returns {Promise<void>}
  */
 export async function runSimulations(runs, options) {
@@ -136,8 +135,8 @@ export async function runSimulations(runs, options) {
   }
 }
 
-// Tries mutants in the simulation: a broken variant must be seen to break the promise of
-// uniqueness, a safe one must not be.
+// Tries mutants in the simulation. A broken variant must break uniqueness visibly, and a safe one
+// must not.
 
 /**
  * @typedef {object} Verdict
@@ -146,13 +145,13 @@ export async function runSimulations(runs, options) {
  * @property {boolean} isAsExpected
  * @property {number} triedCount runs up to the one that killed it
  * @property {string} killedBy the run
- * @property {string} seen which violation
+ * @property {string} seen the kind of violation
  */
 
 /** Without ids for a while, a fleet is not happy, but no id was generated twice. */
 const HARMLESS = new Set(['liveness']);
 
-/** Seed by seed through all scenarios, so that each kind of fault comes early. */
+/** All scenarios with one seed, then with the next, so that each kind of fault comes early. */
 export function runsOf(/** @type {readonly string[]} */ scenarios, /** @type {number[]} */ seeds) {
   return seeds.flatMap((seed) => scenarios.map((scenario) => ({ seed, scenario })));
 }
@@ -197,22 +196,22 @@ export async function judgeMutant({ name, edits, tryFirst, skips = [] }, runs, a
         return violation !== undefined;
       },
     });
-  // Nearly all that should die die of the first, for which one thread is enough.
+  // Nearly every mutant that should die does so in its first run, for which one thread is enough.
   if (first) await tryAll([first]);
   if (killedBy === '') await tryAll(others);
   const isKilled = killedBy !== '';
   return { name, isKilled, isAsExpected: isKilled === shouldDie, triedCount, killedBy, seen };
 }
 
-// Follows the registries of simulations step by step: what they do must be what the rules of
-// test/proof/lease.rules say, of which `npm run prove` proves that no range overlaps another one.
+// Checks the registries of simulations step by step against the rules of test/proof/lease.rules.
+// `npm run prove` proves that ranges of these rules never overlap.
 
 /**
  * @param {readonly Run[]} runs
  * @param {object} options
  * @param {readonly Edit[]} [options.edits] of a mutant
  * @param {SimulationThreads} [options.threads]
- * @param {(sum: Followed) => boolean} [options.isEnough] asked after each run
+ * @param {(sum: Followed) => boolean} [options.isEnough] called after each run
  * @returns {Promise<Followed>} the sum, each difference with its run
  */
 export async function followRules(runs, { edits, threads, isEnough = () => false }) {
@@ -236,14 +235,14 @@ export async function followRules(runs, { edits, threads, isEnough = () => false
   return sum;
 }
 
-/** The broken variants of the registry, each of which leaves a rule. */
+/** The broken variants of the registry, each of which violates a rule. */
 export function followedMutants() {
   const all = [...REGISTRY_MUTANTS, ...TIME_MUTANTS, ...RULE_MUTANTS];
   return all.filter(({ name }) => !UNSEEN.has(name));
 }
 
 /**
- * Where a mutant leaves the rules.
+ * The operation at which a mutant violates the rules.
  *
  * @param {ReturnType<typeof followedMutants>[number]} mutant
  * @param {SimulationThreads} threads
@@ -259,10 +258,10 @@ export async function refusalOf(mutant, threads) {
   return (await followRules(asked, { edits, threads, isEnough })).differences[0];
 }
 
-/** An operator sets a clock back in these, which no rule does. */
+/** In these an operator sets a clock back, which no rule covers. */
 export const UNFOLLOWED = new Set(['settled, then lost']);
 
-/** Why a mutant leaves no rule that is followed. */
+/** The reason why a mutant violates no checked rule. */
 export const UNSEEN = new Map([
   ['a registry follows its store wherever that goes', 'the rules let a clock take any step'],
   ['a settled clock hides how far ranges were granted', 'the rules know no order to settle'],
@@ -270,11 +269,11 @@ export const UNSEEN = new Map([
   ['a process forgets the longest quarantine', 'of the holder'],
 ]);
 
-// Adds up the reports of many simulations, and tells the sums.
+// Adds up the reports of many simulations, and prints the sums.
 
 const SHOWN_MAX = 10;
 
-/** The command that makes a run again and tells all that happens in it. */
+/** The command that repeats a run with a trace. */
 export function replayOf(/** @type {SimulationReport} */ { seed, scenario, isOverRows }) {
   const name = /\W/.test(scenario) ? `'${scenario}'` : scenario;
   const rows = isOverRows ? ' --rows' : '';
@@ -317,7 +316,7 @@ export class Tally {
       'refused',
       'twice',
       'of them live',
-      // Granted by a server that could not know: see world/simulated-servers.ts.
+      // Granted by a server without the data: see world/simulated-servers.ts.
       'unheard',
       'violations',
     ];
@@ -366,7 +365,7 @@ function twinText(/** @type {readonly SimulationReport[]} */ reports) {
   return number(reports.reduce((total, { twinIdCount }) => total + twinIdCount, 0));
 }
 
-/** The first column to the left, numbers to the right. */
+/** The first column is left-aligned, and numbers are right-aligned. */
 function table(/** @type {readonly string[][]} */ rows) {
   const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   const padded = (/** @type {string} */ cell, /** @type {number} */ at) =>

@@ -1,10 +1,9 @@
 /**
- * The short run of the simulation: fleets in a bad world make no id twice, of seeds that nobody has
- * tried and of those that were ever bad, and follow the rules that are proved. Then the attack
- * attacked: every broken variant of the protocol must be seen to break its promise by some seed,
- * and the variants that are safe must not. Last the mistakes of operators that no rule can make
- * good for altogether: a ceiling on what they may cost, and for each rule a fleet whose ids it
- * keeps apart and which makes some twice without it.
+ * The short run of the simulation. Fleets in a bad world generate no duplicate ID, with fresh seeds
+ * and with seeds that failed once, and follow the proved rules. Then the tests attack the
+ * simulation: some seed must break each broken variant of the protocol, and none may break a safe
+ * one. The last part covers operators' mistakes that no rule can fully repair: it limits their
+ * duplicates, and shows for each rule a fleet that fails without it.
  * The long runs are `npm run simulate` and `npm run simulate -- --mutants`.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -43,9 +42,12 @@ afterAll(() => threads.close());
 const STRICT = SCENARIOS.filter(isStrict);
 const FRESH_COUNT = 10;
 const FRESH_ROWS_COUNT = 1;
-/** Of the runs of a scenario, so many must follow the rules that are proved, call by call. */
+/** How many runs of a scenario must follow the proved rules, call by call. */
 const FOLLOWED_COUNT = 2;
-/** More fleets where a fault is rare: in one of ten runs it fails to happen in all once in 10^9. */
+/**
+ * More fleets for rare faults. A fault that occurs in one of ten runs is absent from all of them
+ * once in 10^9.
+ */
 const RARE_COUNT = 200;
 
 interface Way {
@@ -53,7 +55,7 @@ interface Way {
   readonly follows?: true;
 }
 
-/** Of fleets that went wrong once: a bad seed comes here in the change that mends it. */
+/** Seeds of fleets that failed once. Each fix adds its seed here. */
 const HELD: readonly ({ scenario: string; seeds: readonly number[] } & Way)[] = [
   { scenario: 'there and back', seeds: [366, 1412] },
   { scenario: 'everything', seeds: [31, 31_000_043, 39_001_455] },
@@ -86,7 +88,7 @@ const HELD: readonly ({ scenario: string; seeds: readonly number[] } & Way)[] = 
   },
 ];
 
-/** Fresh seeds of a scenario, over rows too, and those that are held. */
+/** Fresh seeds of a scenario, also over rows, and the kept seeds. */
 function runsIn({ name, isOverRows, isWide }: Scenario): Run[] {
   const fresh = freshSeeds(`simulation ${name}`, FRESH_COUNT + FRESH_ROWS_COUNT);
   const isRow = (at: number) => at >= FRESH_COUNT && isOverRows !== true && isWide !== true;
@@ -100,7 +102,7 @@ function runsIn({ name, isOverRows, isWide }: Scenario): Run[] {
   });
 }
 
-/** What the fleets of one scenario did. */
+/** The results of one scenario's fleets. */
 interface Seen {
   idCount: number;
   readonly bad: unknown[];
@@ -112,7 +114,7 @@ describe('simulated fleets', () => {
   let callCount = 0;
   let followedCount = 0;
   const differences: string[] = [];
-  // All in one, by threads that have run others before: code that is warm takes half as long.
+  // One batch for all scenarios, since warm threads take half as long.
   beforeAll(async () => {
     process.stderr.write(`[simulation] seeds drawn from ${seedsFrom}, which SEEDS_FROM repeats\n`);
     for (const { name } of STRICT) {
@@ -122,7 +124,7 @@ describe('simulated fleets', () => {
     for (const scenario of STRICT) await seeEach(scenario);
   });
 
-  /** A fault that never happened proves nothing: more fleets until each has happened. */
+  /** A fault that never happened proves nothing, so more fleets run until each has happened. */
   async function seeEach({ name, faults: wanted }: Scenario): Promise<void> {
     const isSeen = () => wanted.every((fault) => seen.get(name)!.faults.has(fault));
     if (isSeen()) return;
@@ -145,26 +147,26 @@ describe('simulated fleets', () => {
     followedCount += followed.stepCount;
     const where = replayOf(report);
     differences.push(...followed.differences.map((text) => `${where}: ${text}`));
-    // Operations on rows are no scripts.
+    // Operations on rows are not scripts.
     const calls = isOverRows ? events.filter(({ kind }) => kind === 'call') : [];
     if (calls.length > 0) bad.push({ ...told, calls });
     callCount += isOverRows ? 0 : report.operationCount;
   }
 
-  it.each(STRICT)('make no id twice: $name, $about', ({ name, faults: wanted }) => {
+  it.each(STRICT)('generate no duplicate ID: $name, $about', ({ name, faults: wanted }) => {
     const { bad, faults, idCount } = seen.get(name)!;
     expect(bad).toEqual([]);
     expect(idCount).toBeGreaterThan(10_000);
     expect([...faults]).toEqual(expect.arrayContaining([...wanted]));
   });
 
-  it('have put at least 100,000 questions to registries, by the rules that are proved', () => {
+  it('made at least 100,000 calls to registries, by the proved rules', () => {
     expect(callCount).toBeGreaterThanOrEqual(100_000);
     expect(differences).toEqual([]);
     expect(followedCount).toBeGreaterThanOrEqual(5000);
   });
 
-  it('are decided by their seed alone', async () => {
+  it('depend on their seed alone', async () => {
     const told = async (): Promise<string[]> => {
       const lines: string[] = [];
       await simulate({ seed: 5, scenario: 'processes', trace: (line) => lines.push(line) });
@@ -173,7 +175,7 @@ describe('simulated fleets', () => {
     expect(await told()).toEqual(await told());
   });
 
-  it('are refused by the name of a scenario that does not exist', async () => {
+  it('reject the name of an unknown scenario', async () => {
     const known = SCENARIOS.map(({ name }) => name).join(', ');
     await expect(simulate({ seed: 1, scenario: 'peace' })).rejects.toThrow(
       `Expected \`scenario\` to be one of ${known}, got peace.`,
@@ -181,7 +183,7 @@ describe('simulated fleets', () => {
   });
 });
 
-// The attack attacked.
+// Attacks on the simulation.
 
 const scenarios = STRICT.map(({ name }) => name);
 const seeds = (count: number) => Array.from({ length: count }, (_, n) => n + 1);
@@ -195,7 +197,7 @@ describe('the simulation', () => {
     expect(verdict).toMatchObject({ isKilled: true });
   });
 
-  // All of them: `npm run simulate -- --follow --mutants`.
+  // `npm run simulate -- --follow --mutants` runs all of them.
   it.each([
     ['no floor at re-grant', '"a worker id is leased"; the answer begins at'],
     ['renew answers but does not store', /"a lease is renewed"; [ab]\.c is/],
@@ -203,12 +205,12 @@ describe('the simulation', () => {
     ['no quarantine of a new registry', /"a server takes over"; [ab]\.safe is/],
     ['range extended across an era', '"a lease is renewed" needs s.holderEra = s.era'],
     ['the floor of the last loss does not move', /"a ttl is asked for"; [ab]\.safe is/],
-  ])('is told at which operation it leaves the rules that are proved: %s', async (name, where) => {
+  ])('detects the operation that violates the proved rules: %s', async (name, where) => {
     const mutant = followedMutants().find((one) => one.name === name)!;
     expect(await refusalOf(mutant, threads)).toMatch(where);
   });
 
-  it('knows why the rules cannot tell some variants from the code', () => {
+  it('gives the reason why the rules cannot tell some variants from the code', () => {
     const names = [...REGISTRY_MUTANTS, ...TIME_MUTANTS, ...RULE_MUTANTS].map(({ name }) => name);
     expect([...UNSEEN.keys()].filter((name) => !names.includes(name))).toEqual([]);
   });
@@ -228,7 +230,7 @@ describe('the simulation', () => {
 
 const TWELVE = seeds(12);
 
-/** Ids made twice, and of them those of which the registry could have known, in all the seeds. */
+/** Duplicates of all seeds, and those of them that the registry could have prevented. */
 async function twiceIn(
   scenario: string,
   seeds: number[],
@@ -248,13 +250,13 @@ async function twiceIn(
   return sum;
 }
 
-describe('mistakes of operators', () => {
+describe("operators' mistakes", () => {
   it.each([
     ['relayout', 20],
     ['misconfigured', 40],
     ['two faults within a lease', 100],
   ])(
-    'of the kind %s make at most %i ids twice in 12 fleets',
+    'of the kind %s cause at most %i duplicate IDs in 12 fleets',
     async (scenario, most) => {
       const { ids, twice, violations } = await twiceIn(scenario, TWELVE);
       expect(ids).toBeGreaterThan(100_000);
@@ -265,7 +267,7 @@ describe('mistakes of operators', () => {
   );
 
   it.each([...RULE_MUTANTS, ...MOVE_MUTANTS])(
-    'would make more without a rule: $name',
+    'would cause more without a rule: $name',
     async (mutant) => {
       const { scenario, seed, edits } = mutant;
       const bad = ({ live, violations }: { live: number; violations: number }) => live + violations;
@@ -276,7 +278,7 @@ describe('mistakes of operators', () => {
   );
 });
 
-// A simulation that went wrong is told with all that it takes to see it go wrong again.
+// The report of a failed simulation contains everything that its repetition needs.
 
 const WRONG = {
   scenario: 'losses',
@@ -291,17 +293,17 @@ it.each([
   [{}, 'npm run simulate -- --seeds 7 --scenario losses --trace'],
   [{ isOverRows: true }, 'npm run simulate -- --seeds 7 --scenario losses --rows --trace'],
   [{ scenario: 'a loss' }, "npm run simulate -- --seeds 7 --scenario 'a loss' --trace"],
-])('seed, what it drew, and the command: %j', (how, command) => {
+])('the report contains the seed, its options, and the command: %j', (how, command) => {
   const tally = new Tally(drawnText);
   tally.add({ ...WRONG, ...how });
   const lines = tally.text().split('\n');
   expect(lines).toEqual(expect.arrayContaining(['  drawn: hosts 3; lost 5 %', `  ${command}`]));
 });
 
-// Two regions, cut off from each other and from the registry of regions again and again, or all the
-// time, in simulated hours: with numbers of their own no id is made twice and no conflict is
-// reported; with one number ids are made twice, which is reported within a minute.
-// `npm run simulate -- --regions` is the long run, of an hour and ten million ids.
+// Two regions, cut off from each other and from the registry of regions repeatedly or all the time,
+// in simulated hours. Regions with different numbers generate no duplicate ID and report no
+// conflict. Regions with one number generate duplicates, and report this within a minute. `npm run
+// simulate -- --regions` is the long run, of an hour and ten million IDs.
 
 const MINUTE_MS = 60_000;
 const run = (seed: number, minutes = 60) => ({ seed, durationMs: minutes * MINUTE_MS });
@@ -310,25 +312,27 @@ const apart = (seed: number, minutes?: number) =>
 const equal = (seed: number, minutes?: number) =>
   ({ ...run(seed, minutes), numbers: [3, 3] }) as const;
 
-/** In the second only a process without a lease was left of a region, which is no conflict. */
+/**
+ * With the second seed, only a process without a lease remained of a region. This is no conflict.
+ */
 const HOURS = [2, 8_000_015, ...freshSeeds('regions', 2)];
 
 describe('two regions for a simulated hour', () => {
-  it.each(HOURS)('make no id twice with numbers of their own, seed %i', async (seed) => {
+  it.each(HOURS)('generate no duplicate ID with different numbers, seed %i', async (seed) => {
     const report = await simulateRegions(apart(seed));
     expect(report).toMatchObject({ twiceCount: 0, conflictCount: 0, wrong: [] });
     expect(report.idCount).toBeGreaterThan(100_000);
     expect(report.faults['region cut off']).toBeGreaterThan(0);
   });
 
-  it.each(HOURS)('make ids twice with one number, which is told, seed %i', async (seed) => {
+  it.each(HOURS)('generate and report duplicates with one number, seed %i', async (seed) => {
     const report = await simulateRegions(equal(seed));
     expect(regionFaults(report)).toEqual([]);
     expect(report.conflictCount).toBeGreaterThan(0);
     expect(report.twiceCount).toBeGreaterThan(1000);
   });
 
-  it('make no id twice where nobody reaches the registry of regions all the time', async () => {
+  it('generate duplicates only with one number, even if always cut off', async () => {
     const lonely = { isApart: true, burst: 240 };
     const own = await simulateRegions({ ...apart(1, 10), ...lonely });
     expect(own).toMatchObject({ twiceCount: 0, conflictCount: 0, wrong: [] });
@@ -338,32 +342,32 @@ describe('two regions for a simulated hour', () => {
     expect(regionFaults(same)).toEqual([]);
   });
 
-  it('are decided by their seed', async () => {
+  it('depend on their seed alone', async () => {
     expect(await simulateRegions(apart(7, 6))).toEqual(await simulateRegions(apart(7, 6)));
   });
 });
 
-/** The registry of the second region is a copy of the first one's, and both are used. */
+/** The second region's registry is a copy of the first one's, and both are in use. */
 const copied = (seed: number) => ({ ...equal(seed), second: 'copied' }) as const;
-/** The number of a region that has ended, whose clocks were up to 3 min ahead, is used again. */
+/** A new region takes the number of an ended one, whose clocks were up to 3 min ahead. */
 const after = (seed: number) => ({ ...equal(seed, 15), second: 'after' }) as const;
 
-describe('a number', () => {
-  it.each([2, 12])('of two registries, one a copy, is told to be used twice, %i', async (seed) => {
+describe("a region's number", () => {
+  it.each([2, 12])('is reported as shared if a registry is a copy, seed %i', async (seed) => {
     const report = await simulateRegions(copied(seed));
     expect(regionFaults(report)).toEqual([]);
     expect(report.twiceCount).toBeGreaterThan(1000);
   });
 
-  it.each([2, 3, 4, 5])('that is used again makes no id twice, seed %i', async (seed) => {
+  it.each([2, 3, 4, 5])('creates no duplicate ID after its reuse, seed %i', async (seed) => {
     const report = await simulateRegions(after(seed));
     expect(report).toMatchObject({ twiceCount: 0, conflictCount: 0, wrong: [] });
     expect(report.refusedStartCount).toBeGreaterThan(0);
   });
 });
 
-describe('a claim', () => {
-  it.each(REGION_MUTANTS)('is noticed where $name', async ({ edits, tryFirst }) => {
+describe("a region's claim", () => {
+  it.each(REGION_MUTANTS)('detects the mutant: $name', async ({ edits, tryFirst }) => {
     const { simulateRegions: mutated } = await loadRegions(edits);
     const found: string[] = [];
     const { seed } = tryFirst ?? { seed: 2 };

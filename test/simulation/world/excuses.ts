@@ -1,15 +1,15 @@
 /**
- * What the oracle excuses by name: grants of a registry that lacks what alone keeps them apart from
- * those of another one. A violation counts unless one of the two was granted so.
+ * What the oracle excuses by name: grants of a registry without the data that would prevent a
+ * conflict with another registry. A violation counts unless such a grant is part of it.
  *
- * Guarantee: whoever brings what was lacking ends the excuse for all that is granted afterwards.
+ * Guarantee: a caller that brings the missing data ends the excuse for all later grants.
  */
 import type { LeaseAnswer } from '../../../lib/lease/distributed-support.js';
 import type { RegistryHeader } from '../../../lib/registry/snapshot.js';
 import { nowOf } from '../../../lib/rows/store-clock.js';
 import type { StoreCall } from './store-events.js';
 
-/** Times of one worker id that a process was granted. */
+/** Times of one worker ID, granted to a process. */
 interface Granted {
   readonly holder: string;
   readonly token: string;
@@ -21,17 +21,17 @@ interface Granted {
 interface Answered {
   readonly call: StoreCall;
   readonly answer: LeaseAnswer | undefined;
-  /** Of the registry, after it. */
+  /** The registry's header after the answer. */
   readonly header: RegistryHeader;
   readonly trueMs: number;
 }
 
-/** Undefined where nothing was granted. */
+/** Undefined without a grant. */
 function grantedBy({ call, answer }: Answered): Granted | undefined {
   if (call.op === 'release' || answer?.status !== 'ok') return undefined;
   const { token } = call.op === 'renew' ? call.lease : call.request;
   const { workerId, floorMs, ceilingMs: toMs } = answer;
-  // What a holder had before was granted by whoever granted that.
+  // The holder got its earlier times from another grant.
   const hadMs = call.op === 'renew' ? call.lease.haveMs : floorMs;
   return { holder: nameIn(token), token, workerId, fromMs: Math.max(floorMs, hadMs), toMs };
 }
@@ -49,22 +49,22 @@ function isAmong(
   );
 }
 
-/** The process that made the token, as its identity does. */
+/** The process that made the token: its identity puts its name first. */
 const nameIn = (token: string) => token.slice(0, token.indexOf('#'));
 
-// Which registry took over from one that was lost and has not been brought what that alone stored:
-// how far it was ahead of its store, and its longest lease.
+// Which registry replaced a lost one and still lacks data that only the lost one stored: how far it
+// was ahead of its store, and its longest lease.
 //
-// Guarantee: it is excused by what processes have read in answers, and not by what it stores: where
-// a process that has read it asks and fails to bring it, a violation counts.
+// Guarantee: the excuse depends on the answers that processes have read, not on the registry's
+// data. If a process has read the data and fails to bring it, a violation counts.
 
-/** By what such a registry lacks. */
+/** The data that such a registry lacks. */
 type Lack = 'grants without the lost clock' | 'grants without the longest lease';
 export type Excuse = Lack | 'grants of a left server' | 'ids of copies';
 
-/** What a process can bring with a request, at the moment when that is sent. */
+/** The data that a process can bring with a request, at the moment of sending. */
 export interface Brought {
-  /** After how many losses: what was sent before the last one is not as late as that. */
+  /** The count of losses before. A request sent before the last loss may lack the latest data. */
   readonly afterLossCount: number;
   /** The furthest clock that it has read, minus the true time; undefined if it has read none. */
   readonly clockAheadMs: number | undefined;
@@ -74,23 +74,23 @@ export interface Brought {
 export class LostRegistries {
   private lossCount = 0;
   private lacksClock = false;
-  /** How far the clocks that were lost were ahead of the true time at the most. */
+  /** The most that the lost clocks were ahead of the true time. */
   private lostAheadMs = -Infinity;
   /** The longest quarantine of all registries before this one. */
   private longestMs = 0;
-  /** The longest one that this one stored or was brought. */
+  /** The longest quarantine that this registry stored or received. */
   private reachedMs = 0;
   private readonly aheads = new WeakMap<LeaseAnswer, number>();
   private readonly quarantines = new WeakMap<LeaseAnswer, number>();
   private readonly aheadRead = new Map<string, number>();
   private readonly longestRead = new Map<string, number>();
   private readonly past: Granted[] = [];
-  /** A scenario may excuse some; the rest counts. */
+  /** The excuses that the scenario allows. All other violations count. */
   excused: readonly Excuse[] = [];
 
   /**
-   * @param slewMs how far it was ahead of its store: what shows no step lacks nothing
-   * @param aheadMs how far it was ahead of the true time: whoever has read less cannot bring it
+   * @param slewMs how far it was ahead of its store; 0 if there is nothing to lack
+   * @param aheadMs how far it was ahead of the true time; a process with less cannot bring it
    */
   lost(slewMs: number, aheadMs: number): void {
     this.lossCount++;
@@ -145,26 +145,25 @@ export class LostRegistries {
   }
 }
 
-// Which server of a simulation was left for another one, is asked again and has not heard of it:
-// what it grants, or extends, until then no rule can keep apart from what the other one granted.
+// Which server of a simulation clients left, use again, and have not informed. Until then no rule
+// can keep its grants and extensions apart from the other server's grants.
 //
-// Guarantee: a holder is excused for no longer than until that server answers for the same lease,
-// having heard.
+// Guarantee: the excuse for a holder ends when the informed server answers for the same lease.
 
 interface Reign {
-  /** How many there had been. */
+  /** The count of earlier reigns. */
   readonly number: number;
-  /** How many operations its registry had run before. */
+  /** How many operations its registry ran before. */
   readonly operations: number;
 }
 
 interface GrantedByLeft extends Granted {
-  /** The server. */
+  /** The name of the server. */
   readonly by: string;
   /**
-   * That server has heard, and was asked for this lease since, which its holder is about to learn.
-   * One that was led elsewhere first, where nobody knew the lease, has another one by then, and is
-   * told nothing of the range that it still uses.
+   * Whether the informed server has since answered for this lease, so that the holder will learn of
+   * it. A holder that went to a server without this lease has another lease by then. It gets no
+   * notice about the range that it still uses.
    */
   isTold: boolean;
 }
@@ -172,13 +171,15 @@ interface GrantedByLeft extends Granted {
 export class LeftServers {
   private count = 0;
   private readonly reigns = new Map<string, Reign>();
-  /** Of each that was left and has not heard, the number of the reign that followed. */
+  /**
+   * The number of the reign that followed, for each server that clients left and have not informed.
+   */
   private readonly unheard = new Map<string, number>();
   private excuses: GrantedByLeft[] = [];
-  /** All there ever were. */
+  /** All excuses that ever existed. */
   private readonly past: Granted[] = [];
 
-  /** From here on everybody is led to another server. */
+  /** From here on all clients use another server. */
   left(leaving: string, next: { name: string; operations: number }): void {
     this.reigns.set(next.name, { number: ++this.count, operations: next.operations });
     this.unheard.set(leaving, this.count);
@@ -202,7 +203,7 @@ export class LeftServers {
     }
   }
 
-  /** Its process has read the answer. */
+  /** The process has read the answer. */
   learned(holder: string): void {
     this.excuses = this.excuses.filter((one) => one.holder !== holder || !one.isTold);
   }
@@ -215,9 +216,9 @@ export class LeftServers {
     return isAmong(this.excuses, holder, workerId, [ms, ms + 1]);
   }
 
-  /** Whoever asks was answered by a server of a later reign, in that reign. */
+  /** Whether the caller has an answer from a later reign's server, from that reign. */
   private isNews(server: string, call: StoreCall, followed: number): boolean {
-    // What an acquire tells may be of an earlier one.
+    // An acquire may contain the mark of an earlier reign.
     if (call.op !== 'renew') return false;
     const { mark } = call.lease;
     const reign = this.reigns.get(mark.server);
@@ -227,9 +228,9 @@ export class LeftServers {
 }
 
 /**
- * Whether its floor lies above all that another server can have granted until now, as after a loss
- * that was proved. A new era alone says less: one also begins where a process brings the time of a
- * server that this one knew, of which the floor moves by a step of the clock and no further.
+ * Whether the floor lies above all possible grants of other servers until now, as after a proved
+ * loss. A new era alone means less. An era also begins when a process brings the time of a known
+ * server, and then the floor moves only by the step of the clock.
  */
 function isAboveAll(header: RegistryHeader): boolean {
   return header.safeFloorMs >= nowOf(header) + header.quarantineMs;

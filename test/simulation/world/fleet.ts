@@ -1,9 +1,8 @@
 /**
- * The fleet: hosts, and the processes that come and go on them as an orchestrator sees to it; and
- * what befalls them.
+ * The fleet: hosts, the processes that an orchestrator starts and stops on them, and their faults.
  *
- * Guarantee: a host whose process ended gets another one; each asks for ids as long as it lives,
- * and for a while after it was told to stop.
+ * Guarantee: a host gets a new process after its process ends. Each process requests IDs as long as
+ * it lives, and for a while after its stop signal.
  */
 import { endedText, moveText, planMove } from '../../../lib/cli/store/layout-move-plan.js';
 import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
@@ -19,12 +18,12 @@ import { StoreMover } from './store-mover.js';
 /** Renewals are spread by 20 %. */
 const SPREAD_MAX = 1.2;
 
-/** A process that is replaced at once serves for so long yet. */
+/** How long a replaced process continues to serve. */
 const RESTART_MS = 100;
 
 export class Fleet {
   readonly hosts: Host[];
-  /** Also copies, and what is on its way out. */
+  /** All processes, including copies and those about to end. */
   readonly processes: SimulatedProcess[] = [];
   readonly mover: StoreMover;
   private nameCount = 0;
@@ -45,7 +44,7 @@ export class Fleet {
     for (const host of this.hosts) this.after(random.between(0, 500), () => this.start(host));
   }
 
-  /** Those that an operator sees running. */
+  /** The running processes that an operator sees. */
   get running(): SimulatedProcess[] {
     return this.processes.filter(({ isGone }) => !isGone);
   }
@@ -80,13 +79,13 @@ export class Fleet {
     this.after(ms, () => process.goOn());
   }
 
-  /** A clean shutdown, during which requests are served still, and a successor. */
+  /** A clean shutdown: the process still serves requests, and a successor starts. */
   restart(process: SimulatedProcess | undefined, lingerMsMax?: number): void {
     if (process === undefined || process.isPaused) return;
     const { plan, random } = this.around;
     const lingerMs = random.between(0, lingerMsMax ?? random.pick([RESTART_MS, plan.lease.ttlMs]));
     process.note('is told to stop');
-    // A renewal is often under way when the end comes.
+    // A renewal is often in progress at the end.
     if (random.chance(0.5)) void process.keeper.refresh();
     void process.keeper.stop().then(() =>
       this.after(lingerMs, () => {
@@ -103,7 +102,10 @@ export class Fleet {
     );
   }
 
-  /** From now on what starts has the other layout; what runs is replaced, some of it at once. */
+  /**
+   * New processes have the other layout from now on. Running ones are replaced, some of them at
+   * once.
+   */
   changeLayout(): void {
     const { plan, random } = this.around;
     const isOther = this.hosts[0]!.layout === plan.otherLayout;
@@ -114,7 +116,7 @@ export class Fleet {
     this.after(plan.lease.ttlMs / 2, () => this.restartAll());
   }
 
-  /** As `snowflake layout move` does it; then the hosts follow, or most of them. */
+  /** Changes the layout like `snowflake layout move`. Then all or most hosts follow. */
   beginMove(): void {
     const { plan, random, store } = this.around;
     const facts = store.facts;
@@ -134,7 +136,7 @@ export class Fleet {
     }
   }
 
-  /** Also while the other layout has holders, which the command would refuse. */
+  /** Runs even if the other layout has holders, which the command would refuse. */
   endMove(): void {
     const { random, store } = this.around;
     const { facts } = store;
@@ -147,7 +149,7 @@ export class Fleet {
     this.rollOut(kept, 1);
   }
 
-  /** At the end of all faults every host comes to a layout that is admitted, and stays. */
+  /** After all faults, every host gets an admitted layout and keeps it. */
   followLayouts(): void {
     const { plan, store } = this.around;
     const running = this.admitted(store.facts?.fingerprint ?? '');
@@ -191,7 +193,7 @@ export class Fleet {
     this.expectParting(process, clone);
   }
 
-  /** By their third renewals both copies were told, unless one of them could not ask. */
+  /** Each copy has the answer by its third renewal, unless it was paused. */
   private expectParting(process: SimulatedProcess, clone: SimulatedProcess): void {
     const { plan, oracle } = this.around;
     const pauses = () => process.pauseCount + clone.pauseCount;
@@ -204,7 +206,7 @@ export class Fleet {
     });
   }
 
-  /** A host gets a process, unless it has one. */
+  /** Starts a process on a host without one. */
   start(host: Host): void {
     if (host.process && !host.process.isGone) return;
     const process = new SimulatedProcess(this.newName(), host, this.around);
@@ -252,9 +254,9 @@ export class Fleet {
   }
 }
 
-// What befalls a simulated fleet, as a table: each fault by its name, and what it does.
+// The faults of a simulated fleet, by name.
 //
-// Guarantee: no fault here goes beyond what the library promises to survive.
+// Guarantee: no fault here exceeds the faults that the library promises to survive.
 
 type Fault = (fleet: Fleet, around: Environment) => void;
 
@@ -285,8 +287,8 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
   },
   'store clock wrong for a while': (_, { random, store, time }) => {
     const byMs = random.pick([HOUR_MS, 24 * HOUR_MS, 365 * 24 * HOUR_MS]);
-    // A registry that is created takes the time of its store: it may replace one that was lost, and
-    // the clock of the store alone bounds what that one granted.
+    // A new registry takes the time of its store. It may replace a lost one, whose grants only the
+    // store's clock limits.
     if (store.isClockWrong || !store.isMade || !store.jumpBy(byMs)) return;
     store.isClockWrong = true;
     time.after(random.between(1, 3000), () => {
@@ -342,7 +344,9 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
   clone: (fleet) => fleet.clone(fleet.any()),
 };
 
-/** While a registry moves, only one of those loses its data of which somebody can tell it. */
+/**
+ * During a move of the registry, only a registry whose loss a process can report loses its data.
+ */
 function lose(fleet: Fleet, around: Environment, how: (store: Environment['store']) => void): void {
   if (around.stores.length === 1) return how(around.store);
   const store = around.random.pick(fleet.mover.survivable());

@@ -1,4 +1,4 @@
-/** Simulated fleets in a bad world, decided by a seed. */
+/** Simulated fleets in a bad world. A seed determines each run. */
 import type { LeaseWindow } from '../../../lib/core/window/lease-window.js';
 import { SnowflakeError } from '../../../lib/errors.js';
 import { HEADER_AGE_MS } from '../../../lib/registry/stored-snapshot.js';
@@ -26,20 +26,20 @@ export type { RecordEvent, StoreCall, StoreEvent } from './store-events.js';
 export type { Violation, ViolationKind } from './oracle.js';
 
 /*
- * One run of a simulation: a seed and a scenario decide everything that happens in it.
+ * One run of a simulation. A seed and a scenario determine everything in it.
  *
- * Guarantee: the same seed gives the same run, id by id, on every machine and at any speed. After
- * the faults end, the fleet must be making ids again within a stated time.
+ * Guarantee: the same seed gives the same run, ID by ID, on every machine and at any speed. After
+ * the faults, the fleet must generate IDs again within a stated time.
  */
 
 export interface SimulationOptions {
-  /** An integer; decides everything. */
+  /** An integer that determines everything. */
   readonly seed: number;
-  /** One of SCENARIOS, by its name. */
+  /** The name of one of SCENARIOS. */
   readonly scenario: string;
-  /** Over a store that keeps rows; default as the scenario says. */
+  /** Whether the store keeps rows; the default depends on the scenario. */
   readonly rows?: boolean;
-  /** Called with a line for each thing that happens. */
+  /** Called with a line for each event. */
   readonly trace?: (line: string) => void;
   /** Called with each operation on the registry, for a replay elsewhere. */
   readonly record?: RecordEvent | undefined;
@@ -48,35 +48,35 @@ export interface SimulationOptions {
 export interface SimulationReport {
   readonly seed: number;
   readonly scenario: string;
-  /** Over a store that keeps rows. */
+  /** Whether the store keeps rows. */
   readonly isOverRows: boolean;
-  /** Every option that the seed decided, by its name. */
+  /** Every option drawn from the seed, by name. */
   readonly drawn: Readonly<Record<string, string | number>>;
   readonly simulatedMs: number;
   readonly idCount: number;
-  /** Ranges that processes held. */
+  /** The count of ranges that processes held. */
   readonly leaseCount: number;
-  /** Calls for ids that were refused with a typed error. */
+  /** The count of calls for IDs that failed with a typed error. */
   readonly refusedCount: number;
-  /** Operations the registry ran. */
+  /** The count of registry operations. */
   readonly operationCount: number;
-  /** Ids that both copies of a cloned process made before it was noticed. */
+  /** IDs that both copies of a cloned process generated before detection. */
   readonly twinIdCount: number;
-  /** Ids made twice, also where the scenario tolerates it. */
+  /** Duplicate IDs, including those that the scenario tolerates. */
   readonly twiceCount: number;
-  /** Of these, where both were made since the registry was last wiped. */
+  /** Those of them generated since the last wipe of the registry. */
   readonly liveTwiceCount: number;
-  /** Of these, what a server granted that had been left for another one and had not heard of it. */
+  /** Those of them granted by a server that clients left, use again, and have not informed. */
   readonly unheardTwiceCount: number;
-  /** How often each fault happened, by its name. */
+  /** The count of each fault, by name. */
   readonly faults: Readonly<Record<string, number>>;
   readonly violationCount: number;
-  /** The first twenty. */
+  /** The first twenty violations. */
   readonly violations: readonly Violation[];
 }
 
 /**
- * Runs one simulated fleet against the registry in memory and reports what was seen.
+ * Runs one simulated fleet with a registry in memory, and reports the result.
  *
  * @throws RangeError for a scenario that does not exist.
  */
@@ -89,9 +89,9 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   return new Simulation(scenario, options).run();
 }
 
-/** A step of the store's clock that is too small to be told from a slow message. */
+/** The largest step of the store's clock that looks like a slow message. */
 const DATE_TOLERANCE_MS = 6000;
-/** Kept when scenarios are added, so that a seed that told something goes on telling it. */
+/** Unchanged when scenarios are added, so that old seeds keep their meaning. */
 const SEED_STEP = 8;
 
 const OVER = new SnowflakeError('NOT_READY', 'The simulation is over.');
@@ -153,20 +153,22 @@ class Simulation {
     await this.checkLiveness();
     oracle.checkRanges();
     const report = this.report();
-    // A process that crashed left its window open, and what waits on it would keep the whole fleet.
+    // A crashed process leaves its window open. Pending waits on the window would keep the whole
+    // fleet in memory.
     for (const window of this.around.windows) window.close(() => OVER);
     return report;
   }
 
   /**
-   * When the last fault is over: a quarantine of one lease and the loss window, another lease held
-   * by nobody, both at half speed while a registry's clock comes home, and the retries. Each move
-   * puts the clock ahead by a quarantine at most, and hosts have to get there.
+   * The time for recovery after the last fault. It covers a quarantine of a lease and the loss
+   * window, another lease without a holder, and the retries. Both periods count double, since a
+   * registry's clock may run at half speed while it returns. Each move puts the clock ahead by at
+   * most a quarantine, and the hosts must catch up.
    */
   private recoveryTime(): number {
     const { ttlMsMax, failoverWindowMs, clockDifferenceMs } = this.plan;
     const lossWindowMs = failoverWindowMs + clockDifferenceMs + HEADER_AGE_MS;
-    // Over rows whoever asks the same again waits so long for an answer that never comes.
+    // Over rows, a caller that repeats a request waits this long for a lost answer.
     const lostMs = this.around.store instanceof SimulatedRows ? SAME_ANSWER_MS_MAX : 0;
     const quarantineMs = 2 * ttlMsMax + lossWindowMs;
     const moves = Object.entries(this.faults).filter(([fault]) => fault.includes('move '));
@@ -197,7 +199,9 @@ class Simulation {
     };
   }
 
-  /** What no rule can know of is counted, and nothing else; over rows nobody looks so closely. */
+  /**
+   * Excuses violations that no rule can detect, and only these. Over rows the check is less exact.
+   */
   private excuse({ leftServers, lostRegistries }: Environment['store'], isOverRows: boolean): void {
     const { plan, oracle } = this;
     const excused = excusesOf(plan.scenario);
@@ -224,7 +228,7 @@ class Simulation {
     });
   }
 
-  /** Snapshots to restore from: of any age. */
+  /** Takes snapshots of any age to restore from. */
   private rememberAgain(): void {
     const { plan, time, random, around } = this;
     time.after(random.between(1, plan.lease.ttlMs), () => {
@@ -238,7 +242,7 @@ class Simulation {
     this.around.areFaultsOver = true;
     for (const store of this.around.stores) store.isAway = false;
     for (const host of this.fleet.hosts) {
-      // Where they are right they stay so: the store's clock may still be wrong.
+      // Correct host clocks stay correct, since the store's clock may still be wrong.
       if (!this.plan.scenario.datesAreRight) host.aheadMs = host.store.answeredAheadMs;
     }
     for (const process of this.fleet.running) {
@@ -249,7 +253,7 @@ class Simulation {
     if (this.plan.scenario.movesStore) this.fleet.mover.followStores();
   }
 
-  /** Every process, or as many as there are worker ids, makes ids again. */
+  /** Checks that every process generates IDs again, or as many as there are worker IDs. */
   private async checkLiveness(): Promise<void> {
     const { fleet, plan, oracle, time } = this;
     for (const process of fleet.running) process.recentIdCount = 0;
@@ -273,7 +277,7 @@ class Simulation {
 
 const SECOND_NUMBER = 1000;
 
-/** The store that the registry moves to; its clock has nothing to do with that of the first. */
+/** The store that the registry moves to. Its clock is independent of the first one's. */
 function secondOf(plan: Plan): StoreTraits {
   return { ...plan, firstNumber: SECOND_NUMBER, aheadMs: plan.secondAheadMs };
 }

@@ -1,33 +1,33 @@
 /**
- * The oracle: sees every id and every range, and says what must not have happened.
+ * The oracle sees every ID and every range, and reports violations.
  *
- * No id twice; no two leases with overlapping ranges of one worker id (which fires long before two
- * ids are equal); no id outside the ranges held; the ids of one thread strictly rising. Twins,
- * which is what copies of one process are, may clash with each other and with nobody else.
+ * No duplicate ID; no two leases with overlapping ranges of one worker ID (which is detected long
+ * before two IDs are equal); no ID outside the held ranges; strictly increasing IDs in each thread.
+ * Twins, the copies of one process, may conflict with each other only.
  */
 import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
 import type { WindowRange } from '../../../lib/core/window/lease-window.js';
 
 export type ViolationKind =
-  /** One id was made twice. */
+  /** A duplicate ID. */
   | 'duplicate'
-  /** Two leases held overlapping ranges of one worker id. */
+  /** Two leases had overlapping ranges of one worker ID. */
   | 'overlap'
-  /** An id was made outside every range its process held. */
+  /** An ID was generated outside every range of its process. */
   | 'outside'
-  /** A thread made an id below its last one. */
+  /** A thread generated an ID below its last one. */
   | 'order'
-  /** An id is dated to a time that no clock but the store's has shown. */
+  /** An ID has a time that only the store's clock has shown. */
   | 'date'
-  /** Copies of a process went on with one lease for longer than two renewals. */
+  /** Copies of a process shared one lease for longer than two renewals. */
   | 'twins'
-  /** The faults were over and ids did not come back. */
+  /** The faults were over, and IDs did not resume. */
   | 'liveness'
-  /** A process said that it was active while its renewals failed. */
+  /** A process reported `active` while its renewals failed. */
   | 'state'
-  /** The library noticed a fault of its own. */
+  /** The library detected an internal error. */
   | 'invariant'
-  /** Something else than a typed error was thrown. */
+  /** The library threw an untyped error. */
   | 'error';
 
 export interface Violation {
@@ -38,34 +38,34 @@ export interface Violation {
 /** A process with a range. */
 interface Maker {
   readonly name: string;
-  /** Equal for the copies of one range that cloned processes hold. */
+  /** Equal for the copies of one range in cloned processes. */
   readonly family: number | undefined;
-  /** How often data had been lost by then. */
+  /** The count of data losses by then. */
   readonly lossCount?: number;
   /** See LeftServers. */
   readonly isExcused?: boolean;
 }
 
-/** One range in the hands of one process. */
+/** One range of one process. */
 export interface Claim extends Maker {
   readonly layout: BitLayout;
   readonly range: WindowRange;
   lastTick: number;
-  /** Given back up to here; exclusive. */
+  /** Released up to here, exclusive. */
   cutTick: number;
-  /** Of the ids made in it since data were last lost; one for all of them. */
+  /** The IDs generated in it since the last loss of data; one set for all ranges. */
   maker: Maker;
 }
 
-/** What the oracle remembers of a thread of a process. */
+/** The oracle's data about a thread of a process. */
 export interface Witness {
-  /** Of the process: threads of one process are no twins of each other. */
+  /** The name of the process: threads of one process are no twins. */
   readonly name: string;
   readonly layout: BitLayout;
-  /** Of the process. */
+  /** The claims of the process. */
   readonly claims: Claim[];
   lastId: number;
-  /** Which of the claims the last id lay in. */
+  /** The claim that contains the last ID. */
   lastClaim: number;
 }
 
@@ -80,31 +80,31 @@ export class Oracle {
   refusedCount = 0;
   twinIdCount = 0;
   violationCount = 0;
-  /** Ids made twice, tolerated or not. */
+  /** The count of duplicate IDs, tolerated or not. */
   twiceCount = 0;
-  /** Of these, where both were made since the last loss of data: the rest is history. */
+  /** Those of them with both IDs after the last loss of data. Earlier IDs are history. */
   liveTwiceCount = 0;
-  /** Of these, what was granted by a server that could not know: see LeftServers. */
+  /** Those of them granted by a server without the data: see LeftServers. */
   unheardTwiceCount = 0;
   private lossCount = 0;
-  /** By block, which is a tick and a worker id, and by sequence. */
+  /** By block, which is a tick and a worker ID, and by sequence. */
   private readonly issued = new Map<number, (Maker | undefined)[]>();
   private readonly claims: Claim[] = [];
   private readonly baseBlock: number;
   private readonly blockSize: number;
   private readonly workerCount: number;
-  /** Where the times of ids end; a scenario that looks at dates moves it. */
+  /** The end of valid ID times. A scenario that checks dates moves it. */
   latestTick: () => number = () => Infinity;
-  /** Whether a process could not know better than to make ids of this worker id and tick. */
+  /** Whether the process could not detect that this worker ID and tick belong to another one. */
   isExcused = (_name: string, _workerId: number, _tick: number): boolean => false;
-  /** Whether it was granted any of these ticks so, end excluded. */
+  /** Whether it was granted any of these ticks in that way, end excluded. */
   wasExcused = (_name: string, _workerId: number, _ticks: [number, number]): boolean => false;
 
   private readonly sequenceBits: number;
 
   /**
-   * @param layouts those of the processes, the first one of which counts the blocks
-   * @param baseTick blocks are counted from it, as small numbers are looked up faster
+   * @param layouts of the processes; the first one determines the blocks
+   * @param baseTick the origin of blocks: lookups of small numbers are faster
    */
   constructor(
     layouts: readonly [BitLayout, ...BitLayout[]],
@@ -130,7 +130,7 @@ export class Oracle {
     witness.claims.push(claim);
   }
 
-  /** The process asks for this worker id to be taken back, all its ids being made. */
+  /** The process releases this worker ID, with all its IDs generated. */
   givenBack(witness: WitnessOfProcess, workerId: number, lastTick: number): void {
     for (const claim of witness.claims) {
       if (claim.range.workerId === workerId && claim.cutTick === Infinity) {
@@ -139,7 +139,7 @@ export class Oracle {
     }
   }
 
-  /** @param id as a number, which is exact: the layouts of a simulation have 47 bits at most */
+  /** @param id as a number, which is exact: the layouts of a simulation have at most 47 bits */
   idMade(witness: Witness, id: number): void {
     this.idCount++;
     const block = Math.floor(id / this.blockSize);
@@ -185,7 +185,7 @@ export class Oracle {
     else this.madeTwice(id, other, maker);
   }
 
-  /** The store lost what it knew: ids made before are history, which no rule can know of. */
+  /** The store lost its data. Earlier IDs are history that no rule can know. */
   dataLost(): void {
     this.lossCount++;
   }
@@ -203,7 +203,7 @@ export class Oracle {
     if (this.violations.length < VIOLATIONS_SHOWN_MAX) this.violations.push({ kind, text });
   }
 
-  /** At the end, when every ceiling is known. */
+  /** Checks the overlaps at the end, when every ceiling is final. */
   checkRanges(): void {
     const claims = this.claims
       .filter((claim) => endOf(claim) > claim.range.floorTick)
@@ -220,7 +220,7 @@ export class Oracle {
     }
   }
 
-  /** The bits of a worker id, in the units of the layout that has the most of them. */
+  /** The bits of a worker ID, in the units of the layout with the most bits. */
   private bitsOf({ layout, range }: Claim): string[] {
     const count = 2 ** (layout.sequence.bits - this.sequenceBits);
     const first = range.workerId * count;
@@ -235,12 +235,12 @@ export class Oracle {
   }
 }
 
-/** Exclusive. What was used counts, whatever was said when the range was given back. */
+/** The end, exclusive. Used ticks count even if the release names fewer. */
 function endOf({ lastTick, cutTick, range }: Claim): number {
   return Math.max(lastTick + 1, Math.min(cutTick, range.ceilingTick));
 }
 
-/** The place of the last one that holds it; -1 where none does. */
+/** The index of the last claim with this ID; -1 without one. */
 function claimAt(claims: readonly Claim[], workerId: number, tick: number): number {
   for (let at = claims.length - 1; at >= 0; at--) {
     const { range } = claims[at]!;
@@ -250,7 +250,7 @@ function claimAt(claims: readonly Claim[], workerId: number, tick: number): numb
   return -1;
 }
 
-/** Whether a range that the thread has come to since its last id lets it begin below that. */
+/** Whether the thread entered a range after its last ID that may begin below that ID. */
 function mayGoBack({ claims, lastClaim }: Witness, at: number): boolean {
   return claims.slice(lastClaim + 1, at + 1).some(({ range }) => range.rewinds);
 }

@@ -1,6 +1,6 @@
 /**
- * The numbers of one run, drawn from its seed: a small world, in which worker ids and sequences
- * are few, leases short and faults frequent, so that what can go wrong does so soon.
+ * The numbers of one run, drawn from its seed. The world is small: few worker IDs and sequence
+ * numbers, short leases and frequent faults, so that errors occur soon.
  */
 import { BitLayout } from '../../../lib/core/layout/bit-layout.js';
 import type { LeaseWindow } from '../../../lib/core/window/lease-window.js';
@@ -18,7 +18,7 @@ export interface Plan {
   readonly workerCount: number;
   readonly hostCount: number;
   readonly layout: BitLayout;
-  /** Its ids are those that `layout` has up to a lease sooner. */
+  /** The other layout of the processes. Its IDs are those of `layout` up to a lease earlier. */
   readonly otherLayout: BitLayout;
   /** The lease of the host with this number. */
   readonly ttlMsOf: (host: number) => number;
@@ -30,19 +30,19 @@ export interface Plan {
   readonly minRangeMs: number;
   readonly aheadMsMax: number;
   readonly sequenceStart: 'zero' | 'random';
-  /** How long an old server goes on answering, and how far behind a new one's clock may be. */
+  /** How long an old server continues, and how far a new one's clock may be behind. */
   readonly failoverWindowMs: number;
   readonly clockDifferenceMs: number;
-  /** Of how long an unseen failover may forget the writes; 0 where each loss shows. */
+  /** The age of writes that an unseen failover may lose; 0 if every loss shows. */
   readonly forgetsMs: number;
   readonly wholeCountMax?: number;
   readonly losesClock?: boolean;
   /** The clock of the store that the registry moves to. */
   readonly secondAheadMs?: number;
-  /** Mean time between two askings for ids of one process, and between two faults. */
+  /** Mean time between two requests for IDs of one process, and between two faults. */
   readonly mintEveryMs: number;
   readonly faultEveryMs: number;
-  /** At least. */
+  /** The minimum time between two faults. */
   readonly faultGapMs: number;
   readonly faults: readonly FaultName[];
   readonly messages: MessageFaults;
@@ -57,16 +57,18 @@ export interface MessageFaults {
 
 const EPOCH_MS = Date.UTC(2024, 0, 1);
 const WORKER_BITS = 3;
-/** Half of those of the layout with fewer, which are left to it during a move. */
+/** Half of the worker IDs of the layout with fewer, which remain to it during a move. */
 const FEW_WORKER_COUNT = 4;
-/** A 60th of a lease or more, as it is in operation. */
+/** A 60th of a lease or more, as in production. */
 const MIN_RANGE_MS = 50;
-/** Where ids made twice are counted, they must be made closely enough to meet. */
+/** A scenario that counts duplicates needs dense IDs. */
 const MINT_OFTEN_MS = 8;
 const NEVER_MS = 86_400_000;
-/** Of a lease: the time between two renewals, as far as it is spread, and the longest call. */
+/**
+ * As shares of a lease: the time between two renewals including its spread, and the longest call.
+ */
 const RENEWAL_SHARE = 1.2 / 6 + 1 / 8;
-/** The clocks of two stores differ by so many. */
+/** The difference between the clocks of two stores. */
 const MINUTES = [-3, -1, -0.02, 0, 0.02, 1, 3] as const;
 
 export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
@@ -85,7 +87,7 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     durationMs: 12 * ttlMs,
     workerCount,
     hostCount,
-    // There is one host more than there are numbers.
+    // There is one host more than numbers.
     claimOf: (host) => (scenario.claims ? host % workerCount : undefined),
     ...drawLayouts(scenario, ttlMs, random),
     ...drawTtls(scenario, ttlMs, random),
@@ -101,7 +103,7 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     ...(scenario.losesClock && { losesClock: true }),
     ...(scenario.movesStore && { secondAheadMs: random.pick(MINUTES) * 60_000 }),
     mintEveryMs: countsTwice ? MINT_OFTEN_MS : random.between(20, 120),
-    // A loss hides what the one before it would have shown, so that some runs have few.
+    // A loss hides the signs of the loss before it, so some runs have few losses.
     faultEveryMs: Math.ceil(
       ttlMs / random.pick(scenario.countsTwice ? [0.5, 1] : [0.5, 1, 2, 4, 6]),
     ),
@@ -111,7 +113,7 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
   };
 }
 
-/** Half of the worker ids have to do for a while. */
+/** Half of the worker IDs must be enough for a while. */
 export function isDivided({ moves = false, movesStore = false }: Scenario): boolean {
   return moves || movesStore;
 }
@@ -125,7 +127,7 @@ function hostCountOf(scenario: Scenario, workerCount: number, random: SeededRand
   return scenario.isClosed ? Math.min(hostCount, workerCount) : hostCount;
 }
 
-/** Every option that was drawn, by its name, for whoever reads of a run. */
+/** Every drawn option, by name, for the report of a run. */
 export function drawnOptions(plan: Plan): Readonly<Record<string, string | number>> {
   const { layout, otherLayout, lease, messages, hostCount } = plan;
   const rate = (probability: number) => `${Math.round(100 * probability)} %`;
@@ -157,7 +159,7 @@ export function drawnOptions(plan: Plan): Readonly<Record<string, string | numbe
   };
 }
 
-/** All of it in one line, for a trace and for whoever replays a seed. */
+/** All options in one line, for a trace or a replay. */
 export function drawnText(drawn: ReturnType<typeof drawnOptions>): string {
   const parts = Object.entries(drawn).map(([name, value]) => `${name} ${value}`);
   return parts.join('; ');
@@ -171,7 +173,7 @@ function drawLease(ttlMs: number, scenario: Scenario, random: SeededRandom): Lea
     callTimeoutMs: Math.floor(ttlMs / random.between(8, 20)),
     reserveMs: random.chance(0.5) ? Math.floor(ttlMs / 6) : 0,
     maxClockSkewMs: Math.floor(ttlMs / 2),
-    // What a copied process gives back before it is noticed could harm others: see guarantees.md.
+    // A release by an undetected copy could harm other processes: see guarantees.md.
     maxDriftMs: scenario.faults.includes('clone') ? NEVER_MS : random.pick([100, ttlMs]),
     startTimeoutMs: scenario.isClosed ? NEVER_MS : 3 * ttlMs,
   };
@@ -188,7 +190,7 @@ function drawLayouts(scenario: Scenario, ttlMs: number, random: SeededRandom) {
   return { layout, otherLayout: layoutWith(sequenceBits, epochMs) };
 }
 
-/** Its windows are shorter than those of others, since each lease waits for all of them. */
+/** The windows of this scenario are shorter, since each lease waits for all of them. */
 function drawForgetting({ hidesServers }: Scenario, ttlMs: number, random: SeededRandom) {
   if (hidesServers !== true) return { forgetsMs: 0 };
   const part = (share: number) => random.between(1, Math.floor(ttlMs / share));
@@ -202,7 +204,7 @@ function drawForgetting({ hidesServers }: Scenario, ttlMs: number, random: Seede
 
 const YEAR_MS = 365 * 86_400_000;
 
-/** The same clock and other bits, either way; or ids that lie above all of the first layout. */
+/** The same clock with other bits, in either direction, or IDs above all of the first layout. */
 function drawMove(random: SeededRandom) {
   const [few, many] = [layoutWith(3, EPOCH_MS), layoutWith(2, EPOCH_MS, WORKER_BITS + 1)];
   const way = random.between(0, 2);
@@ -230,14 +232,14 @@ function layoutWith(sequenceBits: number, epoch: number, workerBits = WORKER_BIT
   });
 }
 
-/** Two to five of them. */
+/** Draws two to five of them. */
 function someOf(faults: readonly FaultName[], random: SeededRandom): FaultName[] {
   return Array.from({ length: random.between(2, 5) }, () => random.pick(faults));
 }
 
-// What all processes of a simulation share.
+// The shared objects of all processes of a simulation.
 
-/** A line of the trace, made only where somebody reads it if it takes long to make. */
+/** A line of the trace. A function creates costly text only if a reader exists. */
 export type Note = string | (() => string);
 
 export interface Environment {
@@ -245,12 +247,12 @@ export interface Environment {
   readonly time: SettableTime;
   readonly random: SeededRandom;
   readonly store: SimulatedStore | SimulatedRows;
-  /** All of them; a second one where the registry moves. */
+  /** All stores. A second one exists if the registry moves. */
   readonly stores: readonly (SimulatedStore | SimulatedRows)[];
   readonly oracle: Oracle;
-  /** Those of every process there was, to be closed at the end. */
+  /** The windows of all processes, which the simulation closes at the end. */
   readonly windows: Set<LeaseWindow>;
-  /** True from the moment on when everything must come back to order. */
+  /** True from the end of the faults on, when everything must recover. */
   areFaultsOver: boolean;
   readonly count: (fault: string) => void;
   readonly note: (who: string, text: Note) => void;

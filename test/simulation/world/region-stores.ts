@@ -1,6 +1,6 @@
 /**
- * What two regions in settable time talk to: a registry on a server that may lose its data or be
- * replaced, and the way to it, which may be cut.
+ * The stores of two regions in settable time: a registry on a server that may lose its data or be
+ * replaced, and the link to it, which may be cut.
  */
 import type { IDistributedSupport } from '../../../lib/lease/distributed-support.js';
 import { newHeader } from '../../../lib/registry/prologue.js';
@@ -44,15 +44,15 @@ export class RegionStore {
   }
 }
 
-/** The way from processes to a store. */
+/** The link between processes and a store. */
 export class Link implements IDistributedSupport {
   readonly lossWindowMs = 0;
   readonly location: string;
   isCut = false;
-  /** Says nothing where it is cut, instead of an error. */
+  /** A cut link drops messages silently instead of reporting an error. */
   isSilent = false;
   isClosed = false;
-  /** How often it was asked to write. */
+  /** The count of write requests. */
   writeCount = 0;
 
   constructor(

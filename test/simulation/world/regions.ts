@@ -1,9 +1,9 @@
 /**
- * Two regions in simulated time, each with a registry of its own, and the registry of regions that
- * a link leads to, which may be cut; the real keepers, claims and generators, decided by a seed.
+ * Two regions in simulated time, each with its own registry, and the registry of regions behind a
+ * link that may be cut. The keepers, claims and generators are real, and a seed determines the run.
  *
- * Guarantee: ids of all processes are made at the same moments, so that two regions with one number
- * make equal ones.
+ * Guarantee: all processes generate IDs at the same moments, so two regions with one number
+ * generate equal IDs.
  */
 import type { Clock } from '../../../lib/core/clock.js';
 import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
@@ -30,16 +30,19 @@ const LAYOUT = new BitLayout({
 
 export interface RegionRun {
   readonly seed: number;
-  /** The number that is written into the configuration of each region. */
+  /** The configured number of each region. */
   readonly numbers: readonly [number, number];
   readonly durationMs: number;
-  /** Both are cut off from the registry of regions, but for one minute first and three last. */
+  /**
+   * Whether both are cut off from the registry of regions, except in the first minute and the last
+   * three.
+   */
   readonly isApart?: boolean;
-  /** How many ids each process makes twice a second. */
+  /** How many IDs each process generates two times a second. */
   readonly burst?: number;
   /**
-   * What becomes of the second region: its registry is a copy of the first one's, or it begins
-   * after the first one has ended, whose clocks are ahead.
+   * The second region: its registry is a copy of the first one's, or it begins after the end of the
+   * first one, whose clocks are ahead.
    */
   readonly second?: 'copied' | 'after';
 }
@@ -48,15 +51,15 @@ export interface RegionReport {
   readonly isShared: boolean;
   readonly idCount: number;
   readonly twiceCount: number;
-  /** Looks at a process that reported a conflict. */
+  /** The count of observations of a process with a conflict. */
   readonly conflictCount: number;
-  /** The longest time for which both were in touch, nothing was lost, and none told of it. */
+  /** The longest time without a report while both were connected and nothing was lost. */
   readonly unnoticedMs: number;
   readonly refusedStartCount: number;
   readonly faults: Readonly<Record<string, number>>;
-  /** What was told wrong, the first twenty. */
+  /** The first twenty wrong reports. */
   readonly wrong: readonly string[];
-  /** Lines in the log about the claim, by level. */
+  /** Log lines about the claim, by level. */
   readonly told: Readonly<Record<string, number>>;
 }
 
@@ -64,7 +67,7 @@ export async function simulateRegions(run: RegionRun): Promise<RegionReport> {
   return new RegionWorld(run).run();
 }
 
-/** What is wrong with two regions that have numbers of their own, or one between them. */
+/** The errors of two regions, with different numbers or with one. */
 export function regionFaults(report: RegionReport): string[] {
   const { isShared, twiceCount, conflictCount, unnoticedMs, wrong } = report;
   if (!isShared) {
@@ -72,7 +75,7 @@ export function regionFaults(report: RegionReport): string[] {
     const conflict = conflictCount === 0 ? [] : ['a conflict where nothing is shared'];
     return [...wrong, ...twice, ...conflict];
   }
-  // Where they were never in touch for so long, there is nothing to tell.
+  // If they were never connected for that long, no report is due.
   const late = unnoticedMs < MINUTE_MS ? [] : [`a conflict unnoticed for ${unnoticedMs} ms`];
   return [...wrong, ...late];
 }
@@ -81,9 +84,9 @@ const PROCESS_COUNT = 3;
 const MINT_MS = 500;
 const LOOK_MS = 1000;
 const MINUTE_MS = 60_000;
-/** What no longer answers is told within a ttl, a look that is spread, and a call. */
+/** How long a lost connection may go unreported: a ttl, a spread check, and a call. */
 const TOLD_MS = 20_000 + 7200 + 5000 + LOOK_MS;
-/** A claim lapses after looks that count from the first one, as long as nobody extends it. */
+/** How long an unextended claim may last: its checks count from the first one. */
 const LAPSED_MS = TOLD_MS + 2 * 7200;
 
 interface Region {
@@ -91,14 +94,14 @@ interface Region {
   readonly number: number;
   readonly store: RegionStore;
   readonly ofRegions: Link;
-  /** Of its hosts and of its registry. */
+  /** The clock of its hosts and of its registry. */
   readonly clock: Clock;
   isOver: boolean;
-  /** Since when it is in touch with the registry of regions, or cut off from it. */
+  /** When its link to the registry of regions last changed. */
   linkMs: number;
-  /** When its registry, or that of the regions, was last lost. */
+  /** The time of the last loss of its registry, or of the registry of regions. */
   lossMs: number;
-  /** Until then a process that was left behind may keep its number from the others. */
+  /** Until then, a process of the lost registry may keep the number from the others. */
   leftMs: number;
 }
 
@@ -113,7 +116,7 @@ class RegionWorld {
   private readonly ofRegions = new RegionStore('regions', this.time);
   private readonly regions: Region[];
   private readonly processes: RegionProcess[] = [];
-  /** Both have one number at once. */
+  /** Whether both have one number at the same time. */
   private readonly areEqual: boolean;
   private areApart = false;
   private conflictCount = 0;
@@ -125,7 +128,7 @@ class RegionWorld {
     this.random = new SeededRandom(options.seed);
     const { numbers, second } = options;
     this.areEqual = numbers[0] === numbers[1] && second !== 'after';
-    // Ids of both are made in the same ticks.
+    // Both regions generate IDs in the same ticks.
     const aheadMs = second === 'after' ? MINT_MS * this.random.between(60, 360) : 0;
     this.regions = numbers.map((number, at) => this.regionOf(number, at, at === 0 ? aheadMs : 0));
   }
@@ -151,7 +154,7 @@ class RegionWorld {
     if (options.second === 'after') time.after(5 * MINUTE_MS, () => this.replaceRegion());
     time.every(MINT_MS, () => this.mint());
     time.every(LOOK_MS, () => this.look());
-    // A copy is to be told of by its name, before faults give it another one.
+    // A copy must be reported by its name, before faults rename it.
     time.after(options.second === 'copied' ? 4 * MINUTE_MS : 0, () => this.faultAgain());
     if (options.isApart) this.cutApart();
     await time.advance(options.durationMs);
@@ -171,7 +174,7 @@ class RegionWorld {
     this.begin(to);
   }
 
-  /** The number is used again while the last ranges of the first region may still last. */
+  /** A new region takes the number while the last ranges of the first one may be valid. */
   private replaceRegion(): void {
     const [first, second] = this.regions as [Region, Region];
     first.isOver = true;
@@ -219,7 +222,7 @@ class RegionWorld {
       ({ ofRegions, name, lossMs }) =>
         !ofRegions.isCut &&
         lossMs < passedMs - LOOK_MS &&
-        // A process without a lease makes no ids, and is in conflict with nobody.
+        // A process without a lease generates no IDs and causes no conflict.
         running.some((each) => each.isLeased && each.region.name === name && !each.ofIds.isCut),
     );
     const isOpen = this.areEqual && areInTouch && inConflict.length === 0;
@@ -228,7 +231,7 @@ class RegionWorld {
     for (const process of running) this.judge(process, passedMs);
   }
 
-  /** A conflict that is due to a process left behind stays until its claim is seen to be over. */
+  /** A conflict with a process of the lost registry stays until its claim lapses. */
   private isLeftBehind({ region, sinceMs }: RegionProcess): boolean {
     if (this.areEqual) return false;
     const { passedMs } = this.time;
@@ -237,7 +240,7 @@ class RegionWorld {
     return leftMs > passedMs || (ofRegions.isCut && leftMs > linkMs);
   }
 
-  /** What a process says of itself, where it had time to notice. */
+  /** Checks the state of a process after the time that it needs to detect changes. */
   private judge({ region, claim, sinceMs, name, ofIds }: RegionProcess, passedMs: number): void {
     const sameMs = passedMs - Math.max(region.linkMs, region.lossMs, region.leftMs, sinceMs);
     const { state } = claim.status;
@@ -263,7 +266,7 @@ class RegionWorld {
 
   private faultAgain(): void {
     this.time.after(this.random.between(20_000, 90_000), () => {
-      // A region that is cut off, or whose claim is forgotten, may lose its number.
+      // A region may lose its number if it is cut off, or its claim is lost.
       const isCalm = this.options.second === 'after';
       const names = isCalm ? CALM_FAULTS : (Object.keys(this.FAULTS) as typeof CALM_FAULTS);
       const name = this.random.pick(names);
@@ -308,7 +311,7 @@ class RegionWorld {
     },
   };
 
-  /** Again before all have claimed anew. */
+  /** Loses the registry again before all processes have claimed again. */
   private lose(region: Region, count: number): void {
     region.store.lose();
     region.lossMs = this.time.passedMs;
@@ -316,7 +319,7 @@ class RegionWorld {
     this.time.after(this.random.between(5000, 35_000), () => this.lose(region, count - 1));
   }
 
-  /** Links that are cut for good meanwhile do not heal when a shorter fault is over. */
+  /** Connects only links that no longer fault keeps cut. */
   private cutApart(): void {
     const hold = (areApart: boolean) => () => {
       this.areApart = areApart;
@@ -344,7 +347,7 @@ const CALM_FAULTS: readonly (keyof RegionWorld['FAULTS'])[] = [
   'registry lost',
 ];
 
-/** As eight bytes each: a set of ten million would take ten times as much memory. */
+/** Eight bytes for each ID. A set of ten million would take ten times as much memory. */
 class MadeIds {
   private all = new BigUint64Array(1024);
   private idCount = 0;
@@ -368,7 +371,7 @@ class MadeIds {
   }
 }
 
-/** One process of a region: a keeper, a generator and a claim, as the module puts them together. */
+/** One process of a region: a keeper, a generator and a claim, connected as in the module. */
 class RegionProcess {
   readonly name: string;
   readonly claim: RegionClaim;
@@ -376,7 +379,7 @@ class RegionProcess {
   isUp = false;
   isGone = false;
   isPaused = false;
-  /** When it was started, or went on. */
+  /** The time of its start, or of the end of its last pause. */
   sinceMs: number;
   private readonly keeper: LeaseKeeper;
   private readonly generator: SnowflakeGenerator;
@@ -454,7 +457,7 @@ class RegionProcess {
     }
   }
 
-  /** Without a lease it makes no id of a later time, and claims nothing. */
+  /** Without a lease it generates no later ID, and claims nothing. */
   get isLeased(): boolean {
     const { endMs = -Infinity, nowMs } = this.keeper;
     return endMs > nowMs;
@@ -471,7 +474,7 @@ class RegionProcess {
     for (const run of this.deferred.splice(0)) run();
   }
 
-  /** As by kill -9. */
+  /** Ends like kill -9. */
   end(): void {
     this.isGone = true;
     this.isUp = false;

@@ -1,14 +1,14 @@
 /**
- * The scenarios of a simulation, as data: which faults may happen, and in which kind of fleet.
+ * The scenarios of a simulation, as data: their faults, and their kind of fleet.
  *
- * Guarantee: within each, the promise of the library holds in full (ids of clones excepted, which
- * docs/concepts/guarantees.md bounds): whatever happens here must not make an id twice. The
- * exceptions say what they tolerate: mistakes of operators that no rule can make good for.
+ * Guarantee: within each scenario, the library keeps its promise in full: no fault may cause a
+ * duplicate ID. IDs of clones are excepted within the limits of docs/concepts/guarantees.md. Each
+ * exception names what it tolerates: operators' mistakes that no rule can repair.
  */
 import type { Excuse } from './excuses.js';
 import type { ViolationKind } from './oracle.js';
 
-/** What befalls processes, hosts and the store. `faults.ts` says how. */
+/** The faults of processes, hosts and the store. `faults.ts` implements them. */
 export type FaultName =
   | 'crash'
   | 'pause'
@@ -43,13 +43,13 @@ export type FaultName =
   | 'store move undone'
   | 'store address changed';
 
-/** What a scenario does not demand. */
+/** The exceptions of a scenario. */
 export interface Tolerated {
-  /** Violations of these kinds: they are counted, and tests have a ceiling on them. */
+  /** Violations that only count, up to a limit in the tests. */
   readonly kinds?: readonly ViolationKind[];
-  /** What the oracle excuses by name: every violation beside it counts. */
+  /** Violations that the oracle excuses by name. Every other violation counts. */
   readonly excuse?: Excuse;
-  /** The heading of docs/concepts/guarantees.md that excludes it. */
+  /** The heading in docs/concepts/guarantees.md that excludes it. */
   readonly because: string;
 }
 
@@ -57,41 +57,41 @@ export interface Scenario {
   readonly name: string;
   readonly about: string;
   readonly faults: readonly FaultName[];
-  /** Messages are lost, doubled, and delayed past timeouts and past leases. */
+  /** Messages are lost, duplicated, and delayed beyond timeouts and leases. */
   readonly losesMessages?: boolean;
   /** More processes than worker ids. */
   readonly isCrowded?: boolean;
-  /** Worker ids are drawn, as of a span of millions. */
+  /** Worker IDs are drawn at random, as in a span of millions. */
   readonly isWide?: boolean;
-  /** Each seed takes some of the faults, so that rare ones meet without the rest. */
+  /** Each seed uses some of the faults, so that rare ones meet without the rest. */
   readonly drawsFaults?: boolean;
-  /** One host has another layout than the rest, and an orchestrator that starts it again soon. */
+  /** One host has a different layout, and its orchestrator restarts its process soon. */
   readonly hasStranger?: boolean;
   /** Hosts have leases of different length. */
   readonly hasLongLeases?: boolean;
-  /** Each host has a number, two of them the same one, and claims it as its worker id. */
+  /** Each host has a number, which it claims as its worker ID. Two hosts have the same one. */
   readonly claims?: boolean;
-  /** Over a store that keeps rows, each of which is read and written by a message. */
+  /** The store keeps rows. Each read or write of a row is a message. */
   readonly isOverRows?: boolean;
-  /** A store that lost its data shows what its clock shows, however far the registry had come. */
+  /** A store that lost its data follows its own clock, however far ahead the registry was. */
   readonly losesClock?: boolean;
-  /** At least a lease lies between two faults, so that all have heard of the one before. */
+  /** Two faults are at least a lease apart, so that all processes have detected the first. */
   readonly isCalm?: boolean;
-  /** Host clocks are right, and no id may be dated to a time that only the store has shown. */
+  /** Host clocks are correct, and no ID may have a time that only the store has shown. */
   readonly datesAreRight?: boolean;
   /** The fleet moves to a layout with the same clock, or with an earlier epoch, and back. */
   readonly moves?: boolean;
-  /** Servers have no names, and another one takes over without the last writes. */
+  /** Servers have no names, and another server takes over without the last writes. */
   readonly hidesServers?: boolean;
   /** The registry moves to another store, whose clock differs by minutes, and back. */
   readonly movesStore?: boolean;
-  /** After the first ones no process starts, but for those that an operator restarts. */
+  /** After the first processes, no process starts, except when an operator restarts one. */
   readonly isClosed?: boolean;
-  /** One host more than there are worker ids, whose process never stops waiting for one. */
+  /** There is one host more than worker IDs. Its process never stops waiting for one. */
   readonly hasWaiter?: boolean;
-  /** An old server may go on for so long that each process asks the new one meanwhile. */
+  /** An old server may continue until each process has called the new one. */
   readonly hasLongFailover?: boolean;
-  /** Ids are made closely enough to meet, and faults are few: what is made twice is counted. */
+  /** IDs are dense enough to conflict, and faults are rare. Duplicates only count. */
   readonly countsTwice?: boolean;
   readonly tolerates?: readonly Tolerated[];
 }
@@ -408,5 +408,5 @@ export const countedOf = ({ tolerates = [] }: Scenario): ViolationKind[] =>
 export const excusesOf = ({ tolerates = [] }: Scenario): Excuse[] =>
   tolerates.flatMap(({ excuse }) => excuse ?? []);
 
-/** Whether every violation in it counts, but for those that are excused by name. */
+/** Whether every violation counts, except those excused by name. */
 export const isStrict = (scenario: Scenario): boolean => countedOf(scenario).length === 0;

@@ -1,9 +1,9 @@
 /**
- * One process of a simulation: the real keeper, lease window and generator, on a host whose clock
- * may be wrong, behind a wire that may fail.
+ * One process of a simulation: the real keeper, lease window and generator. Its host's clock may be
+ * wrong, and its wire may fail.
  *
- * Guarantee: while it is paused nothing of it runs, and all that came in the meantime runs when it
- * goes on; once it is gone nothing of it ever runs.
+ * Guarantee: a paused process runs nothing, and handles everything that arrived when it continues.
+ * An ended process never runs again.
  */
 import type { Clock } from '../../../lib/core/clock.js';
 import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
@@ -29,11 +29,11 @@ import { SimulatedRows } from './simulated-store.js';
 import type { Carry, SimulatedStore } from './simulated-store.js';
 import type { StoreCall } from './store-events.js';
 
-// The wire between one process and the store: messages lost, doubled, delayed past timeouts and
-// past leases, and whole stretches without a connection.
+// The wire between one process and the store. Messages are lost, duplicated, and delayed beyond
+// timeouts and leases, and the connection fails for whole periods.
 //
-// Guarantee: the process sees only what a client library could show it: an answer, an error, or
-// nothing at all.
+// Guarantee: the process sees only what a client library could show: an answer, an error, or no
+// reaction.
 
 const USUAL_DELAY_MS_MAX = 15;
 const BROKEN = Symbol('broken');
@@ -43,10 +43,10 @@ class Wire implements IDistributedSupport {
 
   constructor(
     private readonly around: Environment,
-    /** Runs it in the process, unless that is gone; when it is paused, afterwards. */
+    /** Runs the callback in the process unless it has ended, or after its pause. */
     private readonly deliver: (run: () => void) => void,
     private readonly owner: SimulatedProcess,
-    /** An address may lead to another one. */
+    /** The store behind the address may change. */
     public store: SimulatedStore | SimulatedRows,
   ) {}
 
@@ -71,7 +71,7 @@ class Wire implements IDistributedSupport {
     );
   }
 
-  /** A message to the store and its answer; each may be lost, late or doubled. */
+  /** A message to the store and its answer. Each may be lost, late or duplicated. */
   readonly carry: Carry = (ask, what) => {
     const { time, random, plan } = this.around;
     const { store } = this;
@@ -80,7 +80,7 @@ class Wire implements IDistributedSupport {
       const settle = (how: () => void) => () => this.deliver(how);
       if (this.isCut || store.isAway) {
         const fail = settle(() => reject(new Error('connect ECONNREFUSED')));
-        // A dead connection says so, or says nothing until the caller's own time limit.
+        // A dead connection reports an error, or stays silent until the caller's time limit.
         if (random.chance(0.5)) time.after(this.delayMs(), fail);
         return;
       }
@@ -104,7 +104,7 @@ class Wire implements IDistributedSupport {
     });
   };
 
-  /** A registry that notices a fault of its own writes nothing, and says nothing. */
+  /** A registry with an internal error writes nothing and answers nothing. */
   private asked<T>(ask: () => T): T | typeof BROKEN {
     try {
       return ask();
@@ -129,7 +129,7 @@ class Wire implements IDistributedSupport {
   }
 }
 
-/** Rows hold numbers that JSON has no form for. */
+/** Rows contain bigints, which JSON does not support. */
 function textOfAnswer(answer: unknown): string {
   return JSON.stringify(answer, (_, part: unknown) =>
     typeof part === 'bigint' ? String(part) : part,
@@ -142,24 +142,24 @@ function textOf(call: StoreCall): string {
   return `worker ${workerId} ${token} have ${haveMs}`;
 }
 
-/** A machine: its clock outlives the processes on it. */
+/** A machine. Its clock continues after its processes end. */
 export interface Host {
   readonly name: string;
   aheadMs: number;
   process: SimulatedProcess | undefined;
-  /** Of the processes that start on it. */
+  /** The layout of new processes. */
   layout: BitLayout;
-  /** The one whose URL they have. */
+  /** The store behind the URL of new processes. */
   store: SimulatedStore | SimulatedRows;
   readonly ttlMs: number;
-  /** The worker id that its processes claim; undefined where any will do. */
+  /** The worker ID that its processes claim; undefined for any. */
   readonly workerId: number | undefined;
 }
 
-/** How often a busy loop reads the clock in a millisecond; a real one does so oftener. */
+/** How often a busy loop reads the clock in a millisecond. A real loop reads it more often. */
 const READS_PER_MS = 64;
 
-/** Tells the oracle of every range it is given. */
+/** Reports every range to the oracle. */
 class WatchedWindow extends LeaseWindow {
   onRange: (range: WindowRange) => void = () => undefined;
 
@@ -177,7 +177,7 @@ class WatchedWindow extends LeaseWindow {
   }
 }
 
-/** A thread that makes ids under the lease of its process. */
+/** A thread that generates IDs with its process's lease. */
 interface Thread {
   readonly witness: Witness;
   readonly generator: SnowflakeGenerator;
@@ -191,14 +191,14 @@ export class SimulatedProcess {
   isPaused = false;
   pauseCount = 0;
   isGone = false;
-  /** Ids made since this was last set to 0. */
+  /** IDs generated since the last reset to 0. */
   recentIdCount = 0;
   readonly wire: Wire;
-  /** The host's may change while this process runs. */
+  /** The layout at the start. The host's layout may change later. */
   readonly layout: BitLayout;
   private readonly support: IDistributedSupport;
   readonly parts: KeeperParts;
-  /** Replaced when this process is made a copy of another. */
+  /** Replaced if this process becomes a copy of another. */
   keeper: LeaseKeeper;
   private threads: readonly Thread[];
   private readonly window: WatchedWindow;
@@ -260,7 +260,10 @@ export class SimulatedProcess {
     this.threads = [this.window, ...this.sharedWindows(isShared)].map(thread);
   }
 
-  /** What other threads have; they tell the keeper at once, as messages would a little later. */
+  /**
+   * The windows of other threads. They notify the keeper at once, where real messages take a
+   * moment.
+   */
   private sharedWindows(isShared: boolean): LeaseWindow[] {
     const { layout, reserveMs, sharedMemory } = this.window;
     const count = isShared ? EXTRA_THREAD_COUNT : 0;
@@ -271,7 +274,7 @@ export class SimulatedProcess {
     });
   }
 
-  /** Asks for ids in one of the ways there are, and shows them to the oracle. */
+  /** Requests IDs in one of the possible ways, and passes them to the oracle. */
   mint(count: number): void {
     if (this.isPaused || this.isGone) return;
     const { oracle, random } = this.around;
@@ -302,25 +305,25 @@ export class SimulatedProcess {
     return this.wire.store;
   }
 
-  /** Over rows it stays where it was, as a connection does. */
+  /** With rows, a connection stays with its store. */
   set store(store: Wire['store']) {
     if (store instanceof SimulatedRows) return;
     this.wire.store = store;
   }
 
-  /** The layouts of a move that a registry has told it of. */
+  /** The layouts of a move that a registry has sent to it. */
   get toldText(): string | undefined {
     const { terms } = this.keeper as unknown as { terms: { now: { layouts?: string } } };
     return terms.now.layouts;
   }
 
-  /** Asks its registry now, also where a call is under way. */
+  /** Calls its registry now, even if a call is in progress. */
   ask(): void {
     if (this.isPaused || this.isGone) return;
     void this.keeper.refresh().then(() => this.keeper.refresh());
   }
 
-  /** Another process with the same memory, or nothing while a call of this one is under way. */
+  /** Another process with the same memory, or undefined during a call of this one. */
   cloned(name: string, host: Host): SimulatedProcess | undefined {
     const { refreshing } = this.keeper as unknown as { refreshing: unknown };
     if (refreshing !== undefined || this.keeper.lease === undefined) return undefined;
@@ -340,7 +343,7 @@ export class SimulatedProcess {
     const copy = copyOf({ keeper: this.keeper, generators }, twins);
     clone.keeper = copy.keeper;
     clone.threads = copy.generators.map((generator, at) => {
-      // The claims made before are the original's.
+      // The earlier claims belong to the original.
       const { lastId } = this.threads[at]!.witness;
       return { generator, witness: { name, layout, claims: clone.claims, lastId, lastClaim: -1 } };
     });
@@ -351,7 +354,7 @@ export class SimulatedProcess {
     return clone;
   }
 
-  /** Stands still; a pause may begin wherever the process waits, and its clocks go on. */
+  /** Pauses at any await. Its clocks continue. */
   pause(): void {
     this.isPaused = true;
     this.pauseCount++;
@@ -378,7 +381,7 @@ export class SimulatedProcess {
     else run();
   }
 
-  /** One that asks for rows and writes them, where the store keeps no more than these. */
+  /** The support over rows, if the store keeps rows only. */
   private supportOver(wire: Wire): IDistributedSupport {
     const { store } = this;
     const { random } = this.around;
@@ -387,7 +390,7 @@ export class SimulatedProcess {
     return store.supportBy(wire.carry, parts);
   }
 
-  /** Whoever gives a worker id back says that no more ids of it will be made. */
+  /** A release states that this process generates no more IDs of the worker ID. */
   private supportTold(): KeeperParts['support'] {
     const { support, around, window } = this;
     const { layout } = window;
@@ -415,7 +418,7 @@ export class SimulatedProcess {
     return answered;
   }
 
-  /** Goes on while a loop reads it, so that waiting for the next tick in place comes to an end. */
+  /** Advances with each read in a loop, so that a busy wait for the next tick ends. */
   private hostClock(): Clock {
     const { time } = this.around;
     let seenMs = -1;
@@ -447,14 +450,13 @@ export class SimulatedProcess {
 }
 
 /*
- * Copies a running process with all it holds in memory, as a VM snapshot or CRIU does.
+ * Copies a running process with its memory, like a VM snapshot or CRIU.
  *
- * Guarantee: the copy shares nothing with the original but what lies outside of both: the store,
- * the time, chance. What it looks at are the objects themselves, so no room needs a way to be
- * copied.
+ * Guarantee: the copy shares only external objects with the original: the store, the time and the
+ * random numbers. The code copies the objects themselves, so no class needs a copy function.
  */
 
-/** A copy of everything reachable; what `twins` names is replaced by what it says. */
+/** Copies all reachable objects, and replaces those in `twins`. */
 export function copyOf<T>(original: T, twins: Map<unknown, unknown>): T {
   return copied(original, twins) as T;
 }
@@ -462,7 +464,7 @@ export function copyOf<T>(original: T, twins: Map<unknown, unknown>): T {
 function copied(value: unknown, twins: Map<unknown, unknown>): unknown {
   if (twins.has(value)) return twins.get(value);
   if (typeof value !== 'object' || value === null) return value;
-  // A signal cannot be copied; it is aborted at a shutdown only, which copies do not live to see.
+  // A signal cannot be copied. It aborts only at a shutdown, and copies end before that.
   if (value instanceof AbortSignal) return value;
   const copy = emptyCopy(value, twins);
   twins.set(value, copy);
@@ -481,7 +483,7 @@ function copied(value: unknown, twins: Map<unknown, unknown>): unknown {
   return copy;
 }
 
-/** Of the same kind, and for views on the same, copied, memory. */
+/** A typed array of the same kind. Views on one buffer share its copy. */
 function emptyCopy(value: object, twins: Map<unknown, unknown>): object {
   if (value instanceof Map) return new Map();
   if (value instanceof Set) return new Set();

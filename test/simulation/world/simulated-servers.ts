@@ -1,9 +1,9 @@
 /**
- * The servers of a simulated store: one with a registry, two while the brain is split.
+ * The servers of a simulated store: one with a registry, or two during a split brain.
  *
- * Guarantee: they forget only as the library's promise allows: under another server name or with
- * the whole registry, with a clock at most `clockDifferenceMs` behind, the old server answering no
- * longer than `failoverWindowMs`.
+ * Guarantee: they lose data only within the library's promise: with a new server name or with the
+ * whole registry. The new clock is at most `clockDifferenceMs` behind, and the old server answers
+ * for at most `failoverWindowMs`.
  */
 import type {
   IDistributedSupport,
@@ -18,7 +18,7 @@ import type { SettableTime } from '../../../lib/testing/settable-time.js';
 import { LeftServers, LostRegistries } from './excuses.js';
 import type { RecordEvent, StoreCall } from './store-events.js';
 
-/** What a server keeps: all of it is copied by copying its state. */
+/** The data of a server. A copy of `state` is a full copy. */
 interface Kept {
   state: unknown;
 }
@@ -28,9 +28,11 @@ export interface Server<R extends Kept> {
   name: string;
   readonly registry: R;
   aheadMs: number;
-  /** Since it lost data: only then is its clock within one run of a server. */
+  /**
+   * Whether it has answered since it lost data. Only then is a clock step part of one server run.
+   */
   hasAnswered: boolean;
-  /** What it knew and when, and those before it, as far back as a failover may lead. */
+  /** Its past states with their times, as far back as a failover may go. */
   past: Moment[];
 }
 
@@ -43,51 +45,53 @@ interface Moment {
 export interface StoreTraits {
   readonly failoverWindowMs: number;
   readonly clockDifferenceMs: number;
-  /** Of how long a failover may forget the writes without a sign; 0 where each one shows. */
+  /** The age of writes that a failover may lose without a sign; 0 if every loss shows. */
   readonly forgetsMs: number;
-  /** Its clock after a loss is what it shows, however far ahead of it the registry was. */
+  /** Whether its registry loses its clock with the data, however far ahead it was. */
   readonly losesClock?: boolean;
-  /** Of how many worker ids a span is searched whole; absent as it is in operation. */
+  /** The largest span of worker IDs that is searched whole; absent as in production. */
   readonly wholeCountMax?: number;
-  /** Its registries and servers are counted from here, so that those of no other are like them. */
+  /**
+   * The first number of its registries and servers, which distinguishes them from another store's.
+   */
   readonly firstNumber?: number;
-  /** Its clock at the beginning; default the true time. */
+  /** How far its clock is ahead at the start; default 0. */
   readonly aheadMs?: number;
 }
 
 interface Ordered {
   readonly text: string;
   readonly floorMs?: number | undefined;
-  /** That of the other registry. */
+  /** The quarantine of the other registry. */
   readonly quarantineMs?: number | undefined;
 }
 
 const SNAPSHOT_COUNT = 4;
-/** An order of an operator comes within this, or not at all. */
+/** An operator's order arrives within this time, or never. */
 export const CHANGE_MS = 1000;
 
 export abstract class SimulatedServers<R extends Kept> {
   isAway = false;
-  /** For seconds, by a fault. */
+  /** True for seconds, by a fault. */
   isClockWrong = false;
   /**
-   * True once the wrong clock was read although nothing that was granted lasted: a registry that is
-   * idle follows its store.
+   * True once a caller read the wrong clock while no lease was valid: an idle registry follows its
+   * store.
    */
   hasFollowedWrong = false;
-  /** How far the registry's clock, as processes are told it, is from the true time. */
+  /** The difference between the registry's clock, as processes receive it, and the true time. */
   clockAheadMs = 0;
-  /** What processes have asked of it. */
+  /** The count of calls from processes. */
   callCount = 0;
   readonly leftServers = new LeftServers();
   readonly lostRegistries = new LostRegistries();
   protected servers: Server<R>[];
   private readonly snapshots: { id: number; state: unknown }[] = [];
-  /** Those that run on as they were left, each with what it knew then. */
+  /** Servers that clients left and that continue to run with their own state. */
   private readonly left: Server<R>[] = [];
   private nameCount: number;
   private registryCount: number;
-  /** The furthest any registry's clock has been. */
+  /** The furthest clock of any registry. */
   private latestMs = -Infinity;
 
   constructor(
@@ -103,17 +107,17 @@ export abstract class SimulatedServers<R extends Kept> {
   }
 
   protected abstract newRegistry(): R;
-  /** As the command `snowflake registry create` does it; where there is one it does nothing. */
+  /** Creates a registry like `snowflake registry create`. An existing registry stays unchanged. */
   abstract create(ttlMs: number): void;
-  /** Undefined where there is no registry. */
+  /** Undefined without a registry. */
   abstract get facts(): RegistryHeader | undefined;
-  /** Those that were ever leased. */
+  /** All worker IDs that were ever leased. */
   abstract get slots(): WorkerSlot[];
-  /** What an operator orders. */
+  /** Runs an operator's order. */
   protected abstract order(lease: WorkerLease): void;
-  /** How many it has run. */
+  /** The count of its operations. */
   protected abstract operationsOf(registry: R): number;
-  /** Of one worker id, or of the header; a store of one piece loses none. */
+  /** Loses the row of a worker ID, or the header. A store with a single value has no rows. */
   loseRow(): void {}
 
   /** The registry's clock. */
@@ -131,30 +135,30 @@ export abstract class SimulatedServers<R extends Kept> {
     return this.nowMs - this.timeMs;
   }
 
-  /** False where there is no registry yet, or only a part of one. */
+  /** False if there is no registry yet, or only a part of one. */
   get isMade(): boolean {
     return this.facts !== undefined;
   }
 
-  /** What an operator reads. */
+  /** The data that an operator reads. */
   get view() {
     const { facts, nowMs } = this;
     return { ...(facts && { facts }), nowMs, workers: workerRecords(this.slots, nowMs) };
   }
 
-  /** Other layouts, as the command `snowflake layout move` lets them in. */
+  /** Admits other layouts like `snowflake layout move`. */
   change(text: string): void {
     this.changeTo({ text })();
   }
 
-  /** An order of the operator, who has read the registry, on its way. */
+  /** The order of an operator who has read the registry. The returned function delivers it. */
   changeTo({ text, floorMs, quarantineMs }: Ordered): () => void {
     const lease = this.operatorsLease(quarantineMs);
     const move = { text, byMs: this.nowMs + CHANGE_MS, floorMs };
     return () => this.order({ ...lease, move });
   }
 
-  /** As the command `snowflake registry settle` does it. */
+  /** Settles the registry like `snowflake registry settle`. */
   settle(): void {
     if (this.facts !== undefined) this.order({ ...this.operatorsLease(), settles: true });
   }
@@ -169,7 +173,7 @@ export abstract class SimulatedServers<R extends Kept> {
     return { ...terms, ...proof, workerId: 0, haveMs: 0, mark };
   }
 
-  /** Of which is recorded what a process asks, and is answered. */
+  /** Records the calls of a process and their answers. */
   watched(process: string, support: IDistributedSupport): IDistributedSupport {
     const asks = <T extends LeaseAnswer | void>(call: StoreCall, ask: () => Promise<T>) => {
       this.record({ kind: 'sent', process, call, atMs: this.time.passedMs });
@@ -177,7 +181,7 @@ export abstract class SimulatedServers<R extends Kept> {
       const heard = (answer: T) => {
         if (answer) this.record({ kind: 'heard', process, call, answer });
       };
-      // Beside whoever waits for it, who goes on at the same moment as without this.
+      // A separate chain, so that the caller continues at the same moment as without a record.
       void answered.then(heard, () => undefined);
       return answered;
     };
@@ -192,25 +196,25 @@ export abstract class SimulatedServers<R extends Kept> {
     };
   }
 
-  /** Before each reading of the clock. */
+  /** Called before each read of the clock. */
   protected noteIdle(): void {
     if (!this.isClockWrong) return;
     const nowMs = this.time.now();
     this.hasFollowedWrong ||= this.slots.every(({ ceilingMs }) => ceilingMs <= nowMs);
   }
 
-  /** How far the time in the last answer was from the true time. */
+  /** The difference between the time in the last answer and the true time. */
   get answeredAheadMs(): number {
     return this.clockAheadMs;
   }
 
-  /** What the registry's clock is told to be. */
+  /** Receives the registry's clock. */
   protected told(nowMs: number): void {
     this.clockAheadMs = nowMs - this.time.now();
     this.latestMs = Math.max(this.latestMs, nowMs);
   }
 
-  /** A step of the clock within the run of a server: nothing is lost. */
+  /** A clock step within one run of a server. No data is lost. */
   jumpBy(ms: number): boolean {
     const [server] = this.servers as [Server<R>];
     if (this.isSplit || !server.hasAnswered) return false;
@@ -218,7 +222,7 @@ export abstract class SimulatedServers<R extends Kept> {
     return true;
   }
 
-  /** FLUSHALL, DEL, eviction; the server runs on. */
+  /** FLUSHALL, DEL or eviction. The server keeps running. */
   wipe(): void {
     const [server] = this.servers as [Server<R>];
     this.lostRegistries.lost(this.slewMs, this.clockAheadMs);
@@ -228,13 +232,13 @@ export abstract class SimulatedServers<R extends Kept> {
     this.keepMoment(server);
   }
 
-  /** Nothing is lost, but nobody can know. */
+  /** No data is lost, but no process can see this. */
   restart(): void {
     const [server] = this.servers as [Server<R>];
     server.name = this.newName();
   }
 
-  /** Kept for `restore`; the oldest is dropped. */
+  /** Keeps a snapshot for `restore`, and drops the oldest. */
   remember(): void {
     const [server] = this.servers as [Server<R>];
     const snapshot = { id: ++this.registryCount, state: structuredClone(server.registry.state) };
@@ -243,13 +247,13 @@ export abstract class SimulatedServers<R extends Kept> {
     if (this.snapshots.length > SNAPSHOT_COUNT) this.snapshots.shift();
   }
 
-  /** Another server takes over from an older state: a backup, or a replica that was behind. */
+  /** Another server takes over with an older state: a backup, or a lagging replica. */
   restore(): void {
     this.lostRegistries.lost(this.slewMs, this.clockAheadMs);
     this.servers = [this.fromSnapshot()];
   }
 
-  /** The old server goes on answering some of the processes beside the new one. */
+  /** The old server continues to answer some processes next to the new one. */
   split(): void {
     if (this.isSplit) return;
     const [old] = this.servers as [Server<R>];
@@ -261,8 +265,9 @@ export abstract class SimulatedServers<R extends Kept> {
   }
 
   /**
-   * Everybody is led to a server that was left behind, which ran on meanwhile and shows no sign of
-   * it; or where there is none to another one, as `restore` does, but that the old one runs on.
+   * All clients use a server that clients left before, which continued to run and shows no sign of
+   * it. Without such a server, a new one takes over like in `restore`, but the old one continues to
+   * run.
    */
   leadElsewhere(): void {
     if (this.isSplit) return;
@@ -278,8 +283,8 @@ export abstract class SimulatedServers<R extends Kept> {
   }
 
   /**
-   * A server of the same name takes over, which lacks some of the last writes, of this one or of
-   * those that this one lacked; the old one may go on answering for a while.
+   * A server of the same name takes over without some of the last writes. It may lack writes that
+   * the previous servers lacked as well. The old server may answer for a while.
    */
   failOverUnseen(): void {
     if (this.isSplit) return;
@@ -302,7 +307,7 @@ export abstract class SimulatedServers<R extends Kept> {
     });
   }
 
-  /** Called after each change of what a server knows. */
+  /** Called after each change of a server's data. */
   protected keepMoment(server: Server<R>): void {
     const { forgetsMs } = this.window;
     if (forgetsMs === 0) return;
@@ -317,7 +322,7 @@ export abstract class SimulatedServers<R extends Kept> {
     server.past = [...server.past.slice(Math.max(0, oldest)), moment];
   }
 
-  /** How old a write is that no server forgets without a sign. */
+  /** The age from which no failover loses a write without a sign. */
   protected get keepsAfterMs(): number {
     const { forgetsMs, failoverWindowMs, clockDifferenceMs } = this.window;
     return forgetsMs === 0 ? 0 : forgetsMs + failoverWindowMs + clockDifferenceMs + 1;
@@ -338,7 +343,7 @@ export abstract class SimulatedServers<R extends Kept> {
     return server;
   }
 
-  /** Across a loss the clock of the registry is behind by the difference allowed at most. */
+  /** Across a loss, the registry's clock moves by at most the allowed difference. */
   protected setClock(server: Server<R>): void {
     const { clockDifferenceMs } = this.window;
     server.hasAnswered = false;

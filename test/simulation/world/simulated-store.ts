@@ -1,6 +1,6 @@
 /**
- * The store of a simulation with the reference registry, in which each operation is one step.
- * Every operation is recorded for whoever wants to replay it.
+ * The store of a simulation with the reference registry, in which each operation is one step. It
+ * records every operation for a replay.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { LeaseAnswer, WorkerLease } from '../../../lib/lease/distributed-support.js';
@@ -49,7 +49,7 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
     this.callCount++;
     this.keepMoment(server);
     const { state: header } = registry;
-    // Whoever is refused for its layout creates no registry.
+    // A caller whose layout is refused creates no registry.
     if (header === undefined) return answer;
     const answered = { call, answer, header, trueMs: this.time.now() };
     this.leftServers.answered(name, answered);
@@ -104,17 +104,17 @@ function run(registry: MemoryRegistry, call: StoreCall, reading: StoreReading) {
   }
 }
 
-// The store of a simulation that keeps rows, in which reads and writes come one by one: between
-// them lies whatever the wire and the process do.
+// The store of a simulation that keeps rows. Reads and writes arrive one by one, and anything may
+// happen between them.
 //
-// Guarantee: a row that is lost is one that the registry promises to miss; a header that is lost
-// takes what it knew of the time with it, as a registry that is wiped does.
+// Guarantee: only rows that the registry can miss are lost. A lost header loses its time data, like
+// a wiped registry.
 
 interface KeptRows {
   state: Map<string, StoredRow> | undefined;
 }
 
-/** An operation, and what has been read for it: its writes are steps of their own. */
+/** An operation and its reads. Its writes are separate steps. */
 interface Operation {
   readonly call: StoreCall;
   readonly reads: RowSnapshot[];
@@ -122,23 +122,23 @@ interface Operation {
 
 type Asking = Pick<RegistrySupport, 'getNextWorkId' | 'refreshAlive' | 'release'>;
 
-/** Of each read and write. */
+/** The operation of each read and write. */
 const operations = new AsyncLocalStorage<Operation>();
 
-/** Sends a question to the store, and its answer back. */
+/** Sends a request to the store and returns its answer. */
 export type Carry = <T>(ask: () => T, what: () => string) => Promise<T>;
 
 export class SimulatedRows extends SimulatedServers<KeptRows> {
-  /** Of all servers, so that no version ever comes again. */
+  /** The count of all servers, so that each version is unique. */
   private versionCount = 0;
   #answeredAheadMs = 0;
 
-  /** A read shows the time of the store, which the registry need not follow. */
+  /** A read shows the store's time, which the registry may not follow. */
   override get answeredAheadMs(): number {
     return this.#answeredAheadMs;
   }
 
-  /** As a process has it over its wire. */
+  /** The support of a process over its wire. */
   supportBy(carry: Carry, parts?: RegistrySupportParts): Asking {
     const support = new RegistrySupport(this.storeBy(carry), parts);
     const told = async (call: StoreCall, ask: () => Promise<LeaseAnswer>) => {
@@ -159,7 +159,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     };
   }
 
-  /** As a process sees it. */
+  /** The store as a process sees it. */
   private storeBy(carry: Carry): RowStore {
     const { lossWindowMs } = this;
     return {
@@ -190,7 +190,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const terms = { fingerprint: '', ttlMs, quarantineMs: 0, minRangeMs: 0 };
     const lease = { ...terms, ...proof, workerId: 0, haveMs: 0, mark };
     const support = this.supportBy((ask) => Promise.resolve(ask()));
-    // Whoever uses the registry creates it as well.
+    // Any use of the registry creates it.
     void support.release(lease, undefined).catch(() => undefined);
   }
 
@@ -225,7 +225,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     if (lost === HEADER_KEY) this.setClock(server);
   }
 
-  /** Not counted: whatever a server grants that was left is excused here. */
+  /** Not counted, since this store excuses every grant of a failed-over server. */
   protected operationsOf(): number {
     return 0;
   }
@@ -257,7 +257,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     return this.window.failoverWindowMs + this.window.clockDifferenceMs;
   }
 
-  /** Each row by a message of its own, but those that are made for later. */
+  /** Writes each row with its own message, except blank rows for later use. */
   private async writeBy(carry: Carry, write: RowWrite): Promise<boolean> {
     const { header, rows } = write;
     const operation = operations.getStore();
@@ -281,7 +281,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     return true;
   }
 
-  /** The version it has then. */
+  /** Returns the new version. */
   private writeHeader(write: RowWrite, header: Row, written: Rests['written']): number | undefined {
     const state = this.stateOf(write.server, write.headerVersion);
     if (state === undefined) return undefined;
@@ -318,7 +318,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     };
     const { call, reads } = operation!;
     const read = reads.findLast(isRead)!;
-    // Rows rest on the header that was written before them.
+    // Rows depend on the header that was written before them.
     const isNew = header !== undefined && write.isTimeOnly !== true && keys[0] !== HEADER_KEY;
     const rows = keys.map((key) => server.registry.state!.get(key)!);
     const used = rows.filter(({ number, key }) => key !== HEADER_KEY && number > 0n);
@@ -334,7 +334,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     });
   }
 
-  /** Of the server that was read, as long as its header is the same. */
+  /** The state of the server that was read, if its header is unchanged. */
   private stateOf(name: string, headerVersion: number | undefined) {
     const server = this.servers.find((one) => one.name === name);
     if (server === undefined) return undefined;
@@ -349,7 +349,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
   }
 }
 
-/** What rows rest on, and who is told that they were written. */
+/** What rows depend on, and the callback after their write. */
 interface Rests {
   readonly name: string;
   readonly headerVersion: number | undefined;

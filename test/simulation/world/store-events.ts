@@ -1,4 +1,4 @@
-/** What processes ask of a simulated store, and what happens to it. */
+/** The calls of processes to a simulated store, and the events in it. */
 import type {
   LeaseAnswer,
   LeaseRequest,
@@ -8,7 +8,7 @@ import type { StoreReading } from '../../../lib/registry/snapshot.js';
 import type { StoredRow } from '../../../lib/rows/row-store.js';
 import type { RegistryState } from '../../models/memory-registry.js';
 
-/** What a process asks of the store. */
+/** A process's call to the store. */
 export type StoreCall =
   | { readonly op: 'acquire'; readonly request: LeaseRequest }
   | { readonly op: 'renew'; readonly lease: WorkerLease }
@@ -18,27 +18,27 @@ export type StoreCall =
       readonly lastIssuedMs: number | undefined;
     };
 
-/** What happened to one of the registries, in order, for a replay elsewhere. */
+/** The events of one registry, in order, for a replay elsewhere. */
 export type StoreEvent =
   | {
       readonly kind: 'call';
       readonly registry: number;
       readonly call: StoreCall;
-      /** Of how many worker ids a span is searched whole. */
+      /** The largest span of worker IDs that is searched whole. */
       readonly wholeCountMax: number | undefined;
       readonly reading: StoreReading;
       readonly answer: LeaseAnswer | undefined;
       /** The true time. */
       readonly atMs: number;
     }
-  /** A process makes a call. */
+  /** A process calls the store. */
   | {
       readonly kind: 'sent';
       readonly process: string;
       readonly call: StoreCall;
       readonly atMs: number;
     }
-  /** The answer reaches it. */
+  /** The answer reaches the process. */
   | {
       readonly kind: 'heard';
       readonly process: string;
@@ -51,18 +51,18 @@ export type StoreEvent =
       readonly registry: number;
       readonly call: StoreCall;
       readonly reading: StoreReading;
-      /** The header that it rests on. */
+      /** The header that it depends on. */
       readonly read: StoredRow | undefined;
-      /** As they are stored now. */
+      /** The rows as stored now. */
       readonly rows: readonly StoredRow[];
       readonly workerIds: readonly number[];
     }
-  /** What a process was told of its steps over rows. */
+  /** The answer to a process for its steps over rows. */
   | { readonly kind: 'answered'; readonly call: StoreCall; readonly answer: LeaseAnswer }
   | { readonly kind: 'lost'; readonly registry: number; readonly key: string }
   | { readonly kind: 'wiped'; readonly registry: number }
   /** `to` becomes what `from` is now. */
   | { readonly kind: 'copied'; readonly from: number; readonly to: number };
 
-/** With what a registry in memory knows after it was called. */
+/** Includes the state of a registry in memory after the call. */
 export type RecordEvent = (event: StoreEvent, state?: RegistryState) => void;

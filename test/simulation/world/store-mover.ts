@@ -1,10 +1,10 @@
 /**
- * The operator who moves the registry to another store, as the command `snowflake registry move`
- * does it: step by step, each order on its way for a while; and who rolls the new URL out, or back.
+ * The operator who moves the registry to another store like `snowflake registry move`, step by step
+ * and with a delay for each order, and who rolls the new URL out or back.
  *
- * Guarantee: whatever the command would refuse is not done. It may be killed between any two steps,
- * and two may run at once. Once all faults are over, the operator gives one command more, where no
- * registry is open: the one that the refusals name.
+ * Guarantee: it skips every step that the command would refuse. The command may be killed between
+ * any two steps, and two commands may run at once. If no registry is open after all faults, the
+ * operator runs the command that the refusals name.
  */
 import {
   nextStoreStep,
@@ -23,21 +23,21 @@ import { CHANGE_MS } from './simulated-servers.js';
 type Store = Environment['store'];
 type Ends = Readonly<Record<MoveEnd, Store>>;
 
-/** So often the command looks again. */
+/** How often the command checks. */
 const LOOK_COUNT = 60;
 
 interface Command {
   readonly goal: StoreMoveGoal;
   readonly ends: Ends;
   readonly key: string;
-  /** What the holders of the other registry have heard of. */
+  /** The layouts that the holders of the other registry have received. */
   toldText?: string;
   lookCount: number;
-  /** Given after all faults, so that nobody kills it. */
+  /** Whether it runs after all faults, so that it cannot be killed. */
   readonly isLast: boolean;
 }
 
-/** What an operator does with the fleet meanwhile. */
+/** The operator's access to the fleet during a move. */
 interface RestartedFleet {
   readonly hosts: readonly Host[];
   readonly running: readonly SimulatedProcess[];
@@ -57,7 +57,7 @@ export class StoreMover {
     this.ends = { from, to };
   }
 
-  /** Where a move has ended, the next one leads back. */
+  /** Begins a move. After an ended move, the next one goes back. */
   begin(): void {
     const { from, to } = this.ends;
     const isOver = kindOf(from) === 'closed' && kindOf(to) === 'whole';
@@ -65,7 +65,7 @@ export class StoreMover {
     this.start('begin');
   }
 
-  /** The hosts are rolled out, or back, and then it is ended, or undone. */
+  /** Rolls the hosts out or back, and then ends or undoes the move. */
   finish(goal: 'end' | 'undo'): void {
     const { ends } = this;
     if (kindOf(ends.to) === 'none' || kindOf(ends.to) === 'whole') return;
@@ -73,7 +73,10 @@ export class StoreMover {
     this.start(goal);
   }
 
-  /** Those of which a process that asks at once, since it has a lease, was told of a move. */
+  /**
+   * The stores whose loss a move survives: a process with a lease can tell them about the move at
+   * once.
+   */
   survivable(): Store[] {
     return this.around.stores.filter((store) => {
       const text = store.facts?.fingerprint ?? '';
@@ -85,7 +88,7 @@ export class StoreMover {
     });
   }
 
-  /** The address of its store leads a running process to the other one, if that is there. */
+  /** A running process switches to the other store behind its address, if that store exists. */
   lead(process: SimulatedProcess | undefined): void {
     const other = this.around.stores.find((store) => store !== process?.store);
     if (process === undefined || other === undefined || kindOf(other) === 'none') return;
@@ -93,7 +96,7 @@ export class StoreMover {
     process.store = process.host.store = other;
   }
 
-  /** As a store that loses its data has to hear of it before it grants anything. */
+  /** Lets all processes call a store that lost its data, before it grants anything. */
   askAll(store: Store): void {
     for (const process of this.askable(store)) process.ask();
   }
@@ -105,7 +108,7 @@ export class StoreMover {
     );
   }
 
-  /** At the end of all faults every host comes to a registry that is open, and stays. */
+  /** After all faults, every host gets an open registry and keeps it. */
   followStores(): void {
     const { plan, stores, time } = this.around;
     const open = stores.filter((store) => ['whole', 'half'].includes(kindOf(store)));
@@ -120,7 +123,7 @@ export class StoreMover {
     time.after(plan.lease.ttlMs / 4, () => this.followStores());
   }
 
-  /** By the command that is named to whoever gives another one; once. */
+  /** Runs once the command that refusals recommend. */
   private openOne(): void {
     const { from, to } = this.ends;
     const way = wayOn({ from: standingIn(from), to: standingIn(to) });
@@ -146,7 +149,7 @@ export class StoreMover {
     this.note(goal, JSON.stringify(next));
     const isRefused = 'refusal' in next;
     if (!isRefused) this.take(command, next);
-    // Whoever waits for the last process to go asks again later.
+    // An operator who waits for the last process tries again later.
     const laterMs = random.between(1, isRefused ? plan.lease.ttlMs : CHANGE_MS);
     if (!isRefused || goal !== 'begin') this.after(laterMs, () => this.look(command));
   }
@@ -159,13 +162,13 @@ export class StoreMover {
     const arrive = store!.changeTo({ text, floorMs, quarantineMs });
     this.after(random.between(0, random.pick([20, CHANGE_MS])), arrive);
     if (random.chance(0.1)) this.after(random.between(0, 2 * CHANGE_MS), arrive);
-    // Somebody is always too early.
+    // Some hosts always change too early.
     const isClosed = kindOf(command.ends.to) === 'closed';
     if (command.goal === 'begin' && isClosed && random.chance(0.5))
       this.rollOut(command.ends.to, 0.3);
   }
 
-  /** Whether each holder has renewed its lease since the registry was first looked at. */
+  /** Whether each holder has renewed its lease since the first look at the registry. */
   private isTold(command: Command, store: Store): boolean {
     const { fingerprint: text = '' } = store.facts ?? {};
     if (command.toldText === text) return true;

@@ -1,14 +1,12 @@
 // @ts-check
 /**
- * The claim of lease.rules, followed: what each process was answered and when, what it brings with
- * its next call, and whether that bounds what a lost server had granted, before another one grants
- * anything. The rules are reckoned for each pair of servers, with the true time, which a simulation
- * has.
+ * Follows the claim of lease.rules: what each process received and when, what it brings with its
+ * next call, and whether this bounds the grants of a lost server before another one grants. It
+ * evaluates the rules for each pair of servers, with the simulation's true time.
  *
- * A process has to bring at least the clock of its last answer, and what has gone by since.
- * Before a grant after a loss the rules either hold that the server is told, and then the range has
- * to begin above all that was forgotten; or the grant is outside the claim, and counted with the
- * reason.
+ * A process must bring at least the clock of its last answer plus the time since. Before a grant
+ * after a loss, the rules may hold that the server learned the clock. Then the range must begin
+ * above all lost grants. Otherwise the grant is outside the claim, and counts with the reason.
  */
 import { after, BEGIN, EMPTY, HEARS, TAKES_OVER, valueOf } from './reckon.mjs';
 
@@ -19,33 +17,33 @@ import { after, BEGIN, EMPTY, HEARS, TAKES_OVER, valueOf } from './reckon.mjs';
 /** @import { Path, Taken, Values } from './reckon.mjs' */
 
 /**
- * @typedef {object} Server one run of it, from its first answer on
- * @property {number} lead how far its clock is ahead of true time, when it last moved
- * @property {number} risen how far it has gone ahead of true time, in sum
- * @property {number} lastAt its last answer
- * @property {number} bornAt its first answer
- * @property {number} first its clock then
- * @property {number} born the same with what it has heard of since
+ * @typedef {object} Server one run of a server, from its first answer on
+ * @property {number} lead how far its clock was ahead of true time at its last move
+ * @property {number} risen the sum of all its moves ahead of true time
+ * @property {number} lastAt the time of its last answer
+ * @property {number} bornAt the time of its first answer
+ * @property {number} first its clock at that time
+ * @property {number} born the same, with clocks that it learned since
  * @property {number} nowMs
  * @property {number} quarantineMs
- * @property {number} reach where the last range ends that it granted
- * @property {Map<Server, Pair>} older those that it may have forgotten something of
- * @property {Set<Server>} younger
+ * @property {number} reach the end of its last granted range
+ * @property {Map<Server, Pair>} older servers whose grants it may have lost
+ * @property {Set<Server>} younger servers that may have lost its grants
  *
  * @typedef {object} Pair
  * @property {boolean} hasHeard
- * @property {boolean} wasAsked by a process that brings a clock which is not enough
- * @property {number} lowest where the first range begins that was granted within the claim
+ * @property {boolean} wasAsked by a process whose clock was not enough
+ * @property {number} lowest the lowest start of a range granted within the claim
  *
- * @typedef {object} Reading what an answer showed
+ * @typedef {object} Reading of an answer
  * @property {Server} server
  * @property {number} told
  * @property {number} toldAt
  * @property {RegistryMark} mark
- * @property {number} risen how far the clock of that server had gone ahead by then
+ * @property {number} risen the sum of that server's moves ahead by then
  * @property {Set<Server>} far older servers whose clocks it may not bound
  *
- * @typedef {Reading & { askedAt: number }} Kept by a process
+ * @typedef {Reading & { askedAt: number }} Kept in a process
  *
  * @typedef {object} Followed one call
  * @property {number} registry
@@ -53,8 +51,8 @@ import { after, BEGIN, EMPTY, HEARS, TAKES_OVER, valueOf } from './reckon.mjs';
  * @property {number} lossWindowMs
  * @property {StoreCall} call
  * @property {LeaseAnswer | undefined} answer
- * @property {RegistryHeader} header as it is after it
- * @property {readonly Taken[]} ways what happened to the header
+ * @property {RegistryHeader} header after the call
+ * @property {readonly Taken[]} ways the rules for the header
  * @property {Values} first the header before, if the server is the same
  */
 
@@ -64,13 +62,15 @@ const termsOf = (call) => (call.op === 'acquire' ? call.request : call.lease);
 const COUNTED = 'a range after a loss';
 
 export class Claim {
-  /** By registry. @type {Map<number, Server>} */
+  /** The server of each registry. @type {Map<number, Server>} */
   #servers = new Map();
   /** @type {Server[]} */
   #all = [];
   /** @type {Map<string, Kept>} */
   #readings = new Map();
-  /** @type {WeakMap<LeaseTerms, { atMs: number, kept: Kept | undefined }>} by those of a call */
+  /**
+   * @type {WeakMap<LeaseTerms, { atMs: number, kept: Kept | undefined }>} by the terms of a call
+   */
   #sent = new WeakMap();
   /** @type {WeakMap<LeaseAnswer, Reading>} */
   #shown = new WeakMap();
@@ -87,7 +87,7 @@ export class Claim {
     else this.#servers.set(to, server);
   }
 
-  /** A process makes a call: what it brings has to be what it was answered, and the time since. */
+  /** A process makes a call. It must bring the clock of its last answer plus the time since. */
   /** @type {(sent: { process: string, call: StoreCall, atMs: number }) => string | undefined} */
   sent({ process, call, atMs }) {
     const kept = this.#readings.get(process);
@@ -104,7 +104,7 @@ export class Claim {
     return `${process}, ${call.op}: the clock of ${server} is brought, not of ${kept.mark.server}`;
   }
 
-  /** An answer reaches a process; one to an earlier request does not replace a later one. */
+  /** An answer reaches a process. An answer to an earlier request does not replace a later one. */
   /** @type {(heard: { process: string, call: StoreCall, answer: LeaseAnswer }) => void} */
   heard({ process, call, answer }) {
     const shown = this.#shown.get(answer);
@@ -114,7 +114,7 @@ export class Claim {
     this.#readings.set(process, { ...shown, askedAt });
   }
 
-  /** What a call does to the clock of its server, and what that has heard of those before it. */
+  /** Records how a call changes its server's clock, and what that server learned of older ones. */
   /** @type {(followed: Followed) => void} */
   called(followed) {
     const { registry, atMs, header, ways, answer } = followed;
@@ -135,7 +135,7 @@ export class Claim {
     this.#shown.set(answer, { server, told, toldAt: atMs, mark, risen, far });
   }
 
-  /** A server that answers for the first time may have forgotten what others granted. */
+  /** A server that answers for the first time may have lost the grants of others. */
   /** @type {(followed: Followed) => Server} */
   #born({ registry, atMs, header, ways, lossWindowMs }) {
     const takes = ways.find(({ rule }) => rule === TAKES_OVER);
@@ -174,7 +174,7 @@ export class Claim {
     const begins = since < 0 ? first : ways[since]?.state;
     const pairs = [...server.older];
     let { born } = server;
-    // Without one it moves as well.
+    // The clock moves even without an older server.
     for (const [old, pair] of pairs.length > 0 ? pairs : [[undefined, undefined]]) {
       /** @type {Path} */
       let path = {
@@ -202,7 +202,7 @@ export class Claim {
   }
 
   /**
-   * A range is granted, or extended.
+   * A range is granted or extended.
    *
    * @param {{ registry: number, atMs: number, lossWindowMs: number }} at
    * @param {{ floorMs: number, ceilingMs: number, isNew: boolean }} range
@@ -229,7 +229,7 @@ export class Claim {
     return faults[0];
   }
 
-  /** What an old server grants may not reach what a younger one has granted. */
+  /** An old server's grants may not overlap a younger server's grants. */
   /** @type {(old: Server, atMs: number, lossWindowMs: number) => Generator<string>} */
   *#overtaken(old, atMs, lossWindowMs) {
     for (const server of old.younger) {
@@ -245,7 +245,7 @@ export class Claim {
 
 /** @typedef {{ atMs: number, lossWindowMs: number, pair: Pair | undefined }} At */
 
-/** The old server is `a` of the rules, and the younger one `b`. */
+/** The old server is `a` in the rules, and the younger one is `b`. */
 /** @type {(server: Server, old: Server | undefined, at: At) => Values} */
 function pairValues({ bornAt, first, born }, old, { atMs, lossWindowMs, pair }) {
   const began = { 'b.bornAt': bornAt, 'b.first': first, 'b.born': born };
@@ -269,7 +269,7 @@ const stateOf = (server, old, at) => ({
 function readingValues({ server: of, told, toldAt, risen, far }, old, { server, lossWindowMs }) {
   const by = of === old ? 1 : of === server ? 2 : 3;
   // The rules bound an old server that stops within the failover window. The other store of a move
-  // goes on for longer, and no server of this one reads its clock.
+  // continues longer, and no server of this store reads its clock.
   const hasEnded = old.lastAt <= of.bornAt + lossWindowMs;
   return {
     'm.isBorn': by === 3,
@@ -281,7 +281,7 @@ function readingValues({ server: of, told, toldAt, risen, far }, old, { server, 
   };
 }
 
-/** Why the claim does not hold of a grant, if so. */
+/** The reason why a grant is outside the claim, if it is. */
 /** @type {(state: Values, pair: Pair) => string | undefined} */
 function outsideOf(state, { wasAsked }) {
   const { t, endAt, failoverWindow } = state;

@@ -1,6 +1,6 @@
 /**
- * Whether a server is told the clock of one that was lost: as the rules reckon it, by way of a
- * third server too, and as a simulation is followed.
+ * Tests whether a server learns the clock of a lost one: by the rules, including a third server,
+ * and in a simulated run.
  */
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
@@ -9,7 +9,7 @@ import { after, BEGIN, EMPTY, HEARS, TAKES_OVER, valueOf, type Path } from './re
 
 const TTL_MS = 100;
 
-/** The clock of `a` is 1000 ahead of true time, and none of the others comes near it. */
+/** The clock of `a` is 1000 ahead of true time, far ahead of all others. */
 const world = (told = {}): Path => ({
   state: { ...EMPTY, t: 10, 'a.lead': 1000, 'a.time': 1010, longest: TTL_MS, ...told },
   ...BEGIN,
@@ -30,7 +30,7 @@ const brings = (s: string, reckoned: number) => ({
   above: 0,
 });
 const passes = (ms: number) => ({ rule: 'time passes', by: {}, while: ms });
-/** The clock goes on by what has passed. */
+/** The clock advances with the given time. */
 const goesOn = (s: string, time: number) => ({ rule: 'the clock moves on', by: { s }, time });
 
 type Ways = Parameters<typeof after>[1][];
@@ -40,16 +40,16 @@ const isTold = ({ state, faults }: Path) => {
   return valueOf('isTold', state) as boolean;
 };
 
-describe('a server is told the clock of a lost one', () => {
+describe('a server learns the clock of a lost one', () => {
   const lost = [told('a', 8), passes(10), takesOver('b', 0, 10)];
   it.each([
-    ['where a process brings what it was answered, and the time since', lost, 1020],
-    ['where its request was under way since the last answer of the old one', lost, 1012],
+    ['if a process brings the clock of its answer plus the time since', lost, 1020],
+    ['if its request was in transit since the last answer of the old one', lost, 1012],
   ])('%s', (_where, ways, clock) => {
     expect(isTold(reckoned([...ways, brings('b', clock)]))).toBe(true);
   });
 
-  it('where the clock comes by a third server', () => {
+  it('if the clock comes by a third server', () => {
     const ways = [
       told('a', 10),
       passes(10),
@@ -57,7 +57,7 @@ describe('a server is told the clock of a lost one', () => {
       brings('m', 1020),
       told('m', 20),
       passes(10),
-      // This one runs at half speed by now.
+      // This clock runs at half speed by now.
       goesOn('m', 10),
       passes(10),
       takesOver('b', 0, 10),
@@ -67,23 +67,23 @@ describe('a server is told the clock of a lost one', () => {
   });
 
   it.each([
-    ['where nobody asks', lost],
-    ['where somebody asks who was answered nothing', [...lost.slice(1), brings('b', 1020)]],
-    ['where a request was late', [...lost, brings('b', 1007)]],
+    ['if no process calls', lost],
+    ['if a process without an answer calls', [...lost.slice(1), brings('b', 1020)]],
+    ['if a request was late', [...lost, brings('b', 1007)]],
     [
-      'where the old clock has gone ahead since',
+      'if the old clock moved ahead since',
       [told('a', 10), goesOn('a', 1050), passes(10), takesOver('b', 0, 10), brings('b', 1020)],
     ],
-    ['where the new clock was set forward before', [...lost, goesOn('b', 500), brings('b', 1020)]],
+    ['if the new clock was set forward before', [...lost, goesOn('b', 500), brings('b', 1020)]],
     [
-      'where the server in between was not told',
+      'if the server in between did not learn it',
       [passes(10), takesOver('m', 0, 10), told('m', 20), passes(5), takesOver('b', 0, 10)],
     ],
   ])('not %s', (_where, ways) => {
     expect(isTold(reckoned(ways))).toBe(false);
   });
 
-  it('where a clock has gone ahead by no more than the failover window', () => {
+  it('if the clock moved ahead by no more than the failover window', () => {
     const ways = [
       told('a', 10),
       goesOn('a', 1050),
@@ -96,7 +96,7 @@ describe('a server is told the clock of a lost one', () => {
   });
 });
 
-describe('what a process brings', () => {
+describe('the clock that a process brings', () => {
   const mark = { incarnation: 'one', server: 's', operations: 1 };
   const lease = { workerId: 0, token: 't', nonce: '', nonceNext: '', haveMs: 0, mark };
   const terms = { fingerprint: '', ttlMs: TTL_MS, minRangeMs: 0, quarantineMs: 0 };
@@ -105,7 +105,7 @@ describe('what a process brings', () => {
   };
   const header = { lastTimeMs: 1000, slewMs: 10, quarantineMs: TTL_MS } as never;
 
-  /** A process was answered that the clock is 1010, and asks again 50 ms later. */
+  /** A process received the clock 1010, and calls again 50 ms later. */
   const brought = (reckoned?: object) => {
     const claim = new Claim(() => undefined);
     const asks = { process: 'p', call: callWith(), atMs: 3 };
@@ -118,7 +118,7 @@ describe('what a process brings', () => {
   };
   const own = { incarnation: 'one', server: 's' };
 
-  it('is the clock of its last answer, and the time since', () => {
+  it('is the clock of its last answer plus the time since', () => {
     expect(brought({ ...own, nowMs: 1060 })).toBeUndefined();
   });
 

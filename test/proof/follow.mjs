@@ -1,17 +1,17 @@
 // @ts-check
 /**
- * Whether the code follows the rules that prove.mjs proves something of: what a registry was asked,
- * and what it knew before and after, must be some of the rules of lease.rules, one after the other,
- * reckoned with the numbers that it had.
+ * Checks that the code follows the rules that prove.mjs proves. Each call to a registry, and the
+ * registry's state before and after, must match a sequence of rules from lease.rules, evaluated
+ * with the registry's numbers.
  *
- * One worker id after the other is looked at, since a rule speaks of one and of the header that all
- * share. A request does to the header what `headerWays` says, then to a worker id what `slotWays`
- * says: no rule or some, each with what the request gives it. Whatever else is written, or a rule
- * that may not happen then, is a difference, which is told with the nearest rule and the field.
+ * It checks one worker ID at a time, since a rule covers one ID and the shared header. A request
+ * changes the header as in `headerWays`, and then a worker ID as in `slotWays`. Each of these is a
+ * sequence of rules, possibly empty, with values from the request. Any other write is a difference,
+ * and so is a rule whose conditions fail. The report names the nearest rule and the field.
  *
- * The registry is `b`. One that is taken over is `a` until then, and nobody afterwards: what the
- * rules say of an old server that goes on is the claim, about clocks that no registry can see. What
- * stands for what is told in one file, so that it can be read beside the rules.
+ * The registry is `b`. A registry that is taken over is `a` until then, and disappears afterwards.
+ * The rules about an old server that continues are part of the claim, since no registry can see
+ * those clocks. One file holds the whole mapping, so that a reader can compare it with the rules.
  */
 import { Claim } from './claim.mjs';
 import { after, BEGIN, EMPTY, explained, HEARS, TAKES_OVER } from './reckon.mjs';
@@ -32,17 +32,17 @@ import { headerValues, nowOf, numberOf, rangeOf, slotValues, usedOf, valuesOf } 
  * @property {StoreCall} call
  * @property {StoreReading} reading
  * @property {LeaseAnswer | undefined} answer
- * @property {readonly number[]} [workerIds] which are written, also as they were
- * @property {Header} [read] over rows the header that a write rests on
+ * @property {readonly number[]} [workerIds] that the request writes, even if unchanged
+ * @property {Header} [read] over rows, the header that a write depends on
  * @property {number} [registry]
- * @property {number} [atMs] the true time, of a store of one piece
+ * @property {number} [atMs] the true time, in a store with a single value
  */
 
-/** A clock that is further ahead is taken for a fault: see SANE_MS in lib/registry. */
+/** A clock that is further ahead counts as an error: see SANE_MS in lib/registry. */
 const SANE_MS = 86_400_000;
-/** The time in a header over rows may be so old: see HEADER_AGE_MS in lib/registry. */
+/** The maximum age of the time in a header over rows: see HEADER_AGE_MS in lib/registry. */
 const AGE_MS = 1000;
-/** For so long a registry over rows remembers more than was asked for. */
+/** How much longer than requested a registry over rows remembers. */
 const ageOf = (/** @type {Asked} */ asked) => ('read' in asked ? AGE_MS : 0);
 
 /** @type {(header: Header, asked: Asked, later: RegistryHeader) => Next[][][]} */
@@ -50,12 +50,12 @@ function headerWays(header, asked, later) {
   const { call, reading } = asked;
   const terms = call.op === 'acquire' ? call.request : call.lease;
   const { reckoned: clock, quarantineMs: told } = terms;
-  // An operator asks for no time at all, which no rule knows of.
+  // An operator requests no time, which no rule covers.
   const ttl = Math.max(1, terms.ttlMs + ageOf(asked));
   const known = isTakenOver(header, reading) ? undefined : header;
   const isHere = isOf(known, clock);
 
-  /** How far the clock that whoever asks reckons with is ahead of this one. */
+  /** How far the caller's clock is ahead of this one. */
   const behindIn = (/** @type {Values} */ state) => {
     const behind = clock === undefined ? 0 : Math.ceil(clock.nowMs - nowOf(state));
     return behind < SANE_MS ? behind : 0;
@@ -67,7 +67,7 @@ function headerWays(header, asked, later) {
       : undefined;
   const moves = movesBy(reading);
   const asks = { rule: 'a ttl is asked for', ttl, told };
-  /** Before another server takes over. */
+  /** The state before another server takes over. */
   const before = { by: { s: 'a' } };
   /** @type {(state: Values) => Way} */
   const takesOver = (state) => ({
@@ -78,10 +78,10 @@ function headerWays(header, asked, later) {
     ttl,
     told,
     ...Object.fromEntries(COPIED.map((field) => [`${field}0`, state[`a.${field}`]])),
-    // Where there is no copy, none has to be sound.
+    // Without a copy, there is no condition on it.
     ...(header === undefined && { quarantine0: reading.lossWindowMs }),
   });
-  /** What was read once more moves the clock once more. @type {Next} */
+  /** A second read moves the clock again. @type {Next} */
   const again = (state) =>
     state['b.time'] === later.lastTimeMs ? undefined : moves(reading.timeMs);
   /** @type {(have: number, seen: number) => Next[]} */
@@ -105,21 +105,21 @@ function headerWays(header, asked, later) {
   return [opened, [isHere ? [] : [hears(0)]], proofs, isOrder ? [[], [changes]] : [[]]];
 }
 
-/** Nobody waits for a floor longer than for a quarantine. */
+/** A caller never waits for a floor longer than a quarantine. */
 /** @type {(floor: number) => Next} */
 const goesOnTo = (floor) => (state) => {
   const ahead = floor - (state['b.quarantine'] ?? 0) - nowOf(state);
   return ahead > 0 && ahead < SANE_MS ? { rule: GOES_ON, ahead } : undefined;
 };
 
-/** Whether it is the clock of this registry. */
+/** Whether the clock is this registry's. */
 /** @type {(header: Header, clock: LeaseTerms['reckoned']) => boolean} */
 const isOf = (header, clock) =>
   header !== undefined &&
   clock?.incarnation === header.incarnation &&
   clock.server === header.server;
 
-/** Whether another server is the first to answer. */
+/** Whether this is the first answer of another server. */
 /** @type {(header: Header, reading: StoreReading) => boolean} */
 const isTakenOver = (header, { server, isPutBack, isLeft }) =>
   header?.server !== server || isPutBack === true || isLeft === true;
@@ -132,9 +132,9 @@ const movesBy = (reading) => {
 };
 
 /**
- * How far the clock that was reckoned with may be ahead of the one that is stored: over rows that
- * is the time of another write, by a second at most. So a range is as if a ttl were asked for that
- * is longer by as much, or shorter, and the ttl that is remembered has to be as long.
+ * How far the evaluated clock may be ahead of the stored one. Over rows, the stored clock is the
+ * time of another write, within a second. A range then looks like one with a ttl that differs by
+ * this amount, and the remembered ttl must be as long.
  *
  * @type {(asked: Asked, later: RegistryHeader) => number[]}
  */
@@ -149,7 +149,7 @@ function aheadOf(asked, later) {
   return [...new Set([0, ...nows.map((now) => now - nowOf(headerValues(later)))])];
 }
 
-/** @typedef {[Next[][][], RegistryHeader, Values]} Ways and where they lead and begin */
+/** @typedef {[Next[][][], RegistryHeader, Values]} Ways with their end and their start */
 /** @type {(header: Header, asked: Asked, later: RegistryHeader) => Ways} */
 const waysTo = (header, asked, later) => [
   headerWays(header, asked, later),
@@ -158,8 +158,8 @@ const waysTo = (header, asked, later) => [
 ];
 
 /**
- * What else may be written to a header over rows: that a row is missing, before anything else; or
- * its time alone, which is rounded down, where nothing else has changed by the time that was read.
+ * Other writes to a header over rows: a missing row, before anything else, or only the rounded-down
+ * time, if nothing else changed by the time of the read.
  *
  * @type {(header: Header, asked: Asked, later: RegistryHeader) => Ways[]}
  */
@@ -174,7 +174,7 @@ function rowsWays(header, asked, later) {
   return [[[[loss]], later, valuesOf(header)], ...read.map((at) => waysTo(header, asked, at))];
 }
 
-/** To so much the time of a header is rounded that is written alone. */
+/** A header's time is rounded down to this if it is written alone. */
 const STEP_MS = 500;
 
 const PROVES = 'a holder proves a loss';
@@ -183,7 +183,7 @@ const SET_FORWARD = 'a clock is set forward';
 const HEARER = { s: 'b', p: 'p1' };
 const COPIED = ['time', 'slew', 'quarantine', 'safe', 'era', 'c', 'holder', 'floor', 'holderEra'];
 
-/** Within a failover window a step that no clock confirms is followed in a way of its own. */
+/** Within a failover window, a separate rule follows a step that no clock confirms. */
 /** @type {(header: RegistryHeader, asked: Asked, later: RegistryHeader) => Next[]} */
 function clocksOf(header, { call, reading }, { lastTimeMs }) {
   const { timeMs: time } = reading;
@@ -191,7 +191,7 @@ function clocksOf(header, { call, reading }, { lastTimeMs }) {
   return [...moved, { rule: SET_FORWARD, time }];
 }
 
-/** Where the store has stepped forward, the clock of whoever asks may be followed in its place. */
+/** After a step forward of the store, the registry may follow the caller's clock instead. */
 /** @type {(header: RegistryHeader, terms: LeaseTerms, read: number[]) => number[]} */
 function timesOf({ lastTimeMs, slewMs }, { wallMs, reckoned: clock }, read) {
   const nowMs = lastTimeMs + slewMs;
@@ -226,7 +226,7 @@ function slotWays({ call }, { layoutFloorMs: above = 0, fingerprint }, { slot, a
   const have = call.lease.haveMs;
   const believed = { rule: 'a ceiling is believed', have, by: { s: 'b', r: 'r1' } };
   const renewed = { rule: RENEWED, token, ttl, have };
-  // A registry counts the moves of layouts, and a holder those that it has heard of.
+  // A registry counts the moves of layouts, and a holder counts those that it has seen.
   const moveCount = Number(/^#(\d+)/.exec(fingerprint)?.[1] ?? 0);
   const hasMissed = (slot?.holder?.moveCount ?? 0) < moveCount - 1;
   const second = { rule: SECOND, have, hasMissed, ...range };
@@ -237,14 +237,14 @@ function slotWays({ call }, { layoutFloorMs: above = 0, fingerprint }, { slot, a
 const [LEASED, RENEWED, SECOND] = ['a worker id is leased', 'a lease is renewed', 'a second range'];
 const GRANTING = [LEASED, RENEWED, SECOND];
 
-/** Whether a range was granted, and what was answered is that range. */
+/** Whether a range was granted, and the answer contains that range. */
 /** @type {(path: Path, granted: LeaseGrant, reading: StoreReading) => string[]} */
 function answerFaults(path, { floorMs, ceilingMs }, { keepsAfterMs = 0 }) {
   const { floorMs: floor, ceilingMs: end } = grantedBy(path);
   if (floor === undefined) return ['a range is answered that no rule grants'];
   const faults = [];
   if (floorMs !== floor) faults.push(`the answer begins at ${floorMs}, not ${floor}`);
-  // Where the last writes may be forgotten, a younger end is stored, and answered later.
+  // If the store may lose its last writes, it stores a later end and answers with it later.
   const isLess = keepsAfterMs > 0 && ceilingMs < end;
   if (ceilingMs !== end && !isLess) faults.push(`the answer ends at ${ceilingMs}, not ${end}`);
   return faults;
@@ -253,19 +253,19 @@ function answerFaults(path, { floorMs, ceilingMs }, { keepsAfterMs = 0 }) {
 /* The steps of registries. */
 
 /**
- * @typedef {object} Followed
+ * @typedef {object} Followed the result so far
  * @property {number} stepCount
- * @property {Record<string, number>} counts how often each rule was what happened
- * @property {string[]} differences each step that no rule leads to, and the nearest ones
+ * @property {Record<string, number>} counts how often each rule matched
+ * @property {string[]} differences each step without a matching rule, with the nearest ones
  */
 
 /** Follows registries step by step. */
 export class Follower {
   /** @type {Map<number, Registry>} */
   #registries = new Map();
-  /** The longest ttl that anybody has asked for. */
+  /** The longest ttl that any caller has requested. */
   #longest = 0;
-  /** By token and range, where that is answered later. @type {Map<string, Moment[]>} */
+  /** By token and range, if the answer comes later. @type {Map<string, Moment[]>} */
   #granted = new Map();
   /** The last range of each token. @type {Map<string, string>} */
   #latest = new Map();
@@ -273,7 +273,7 @@ export class Follower {
   followed = { stepCount: 0, counts: {}, differences: [] };
   #claim = new Claim((what) => this.#count([what]));
 
-  /** What happened to one of the registries, and what it knows after a call. */
+  /** Handles an event of a registry, and its state after a call. */
   /** @type {(event: StoreEvent, read: (before: Registry) => Registry) => void} */
   note(event, read) {
     if (event.kind === 'answered') {
@@ -308,7 +308,7 @@ export class Follower {
     }
   }
 
-  /** One request, and what the registry knew before and after. */
+  /** Handles one request, with the registry's state before and after. */
   /** @type {(before: Registry, later: Registry, asked: Asked) => void} */
   takes(before, later, asked) {
     const stepCount = ++this.followed.stepCount;
@@ -321,7 +321,7 @@ export class Follower {
     if (text !== undefined) this.followed.differences.push(text);
   }
 
-  /** What a process was told, once or again, of steps that were taken before. */
+  /** Handles the answer of earlier steps, which a process may receive repeatedly. */
   /** @type {(call: Told, answer: LeaseAnswer | undefined) => void} */
   answers({ op, token }, answer) {
     if (answer?.status !== 'ok') return;
@@ -350,7 +350,7 @@ export class Follower {
     const at = { registry: asked.registry ?? 0, atMs: atMs ?? 0, ...reading };
     /** @type {Path['ways']} */
     let ways = [];
-    // Over rows one is written after the other.
+    // Over rows, rows are written one after the other.
     if (!isUnchanged || (touched.size > 0 && !('read' in asked))) {
       const known = before.header;
       const all = [waysTo(known, asked, header), ...rowsWays(known, asked, header)];
@@ -373,14 +373,14 @@ export class Follower {
         to: later.slots.get(workerId),
       });
     });
-    // Who is refused for its layout is shown a clock that is not written.
+    // A caller with a refused layout gets a clock that is not written.
     const isShown = answer !== undefined && answer.status !== 'layout-mismatch';
     const shown = isShown ? momentFault(answer, { header, aheads }) : undefined;
     return faults.find((fault) => fault !== undefined) ?? shown;
   }
 
   /**
-   * What happens to one worker id.
+   * Handles the change of one worker ID.
    *
    * @param {Opened} asked @param {Values} world @param {RegistryHeader} header @param {Touched} at
    * @returns {string | undefined}
@@ -421,8 +421,8 @@ export class Follower {
 const termsOf = (call) => (call.op === 'acquire' ? call.request : call.lease);
 
 /**
- * @typedef {{ op: StoreCall['op'], token: string }} Told whoever was answered
- * @typedef {{ header: RegistryHeader, aheads: readonly number[] }} Moment at which it was granted
+ * @typedef {{ op: StoreCall['op'], token: string }} Told a call with an answer
+ * @typedef {{ header: RegistryHeader, aheads: readonly number[] }} Moment of a grant
  * @typedef {{ workerId: number, floorMs: number, ceilingMs: number }} Range
  */
 
@@ -430,7 +430,7 @@ const termsOf = (call) => (call.op === 'acquire' ? call.request : call.lease);
 const rangeText = (token, { workerId, floorMs, ceilingMs }) =>
   `worker id ${workerId} from ${floorMs} to ${ceilingMs} for ${token}`;
 
-/** The range, where one is granted. */
+/** The granted range, if any. */
 /** @type {(path: Path) => { floorMs?: number, ceilingMs: number }} */
 function grantedBy({ state, rules }) {
   const last = rules.at(-1) ?? '';
@@ -445,7 +445,7 @@ function grantedBy({ state, rules }) {
  * @typedef {{ workerId: number, slot: Slot | undefined, to: Slot | undefined }} Touched
  */
 
-/** The worker ids that are not as they were, and those that are answered. */
+/** The worker IDs that changed, and those in the answer. */
 /** @type {(before: Registry, later: Registry, asked: Asked) => Set<number>} */
 function touchedBy(before, { header, slots }, { answer, workerIds }) {
   const touched = new Set(answer?.status === 'ok' ? [answer.workerId] : workerIds);
@@ -457,7 +457,7 @@ function touchedBy(before, { header, slots }, { answer, workerIds }) {
   return touched;
 }
 
-/** An answer shows the clock that is stored. */
+/** An answer must contain the stored clock. */
 /** @type {(answer: AnswerFacts, at: Moment) => string | undefined} */
 function momentFault({ quarantineMs, nowMs }, { header, aheads }) {
   if (quarantineMs !== undefined && quarantineMs !== header.quarantineMs) {

@@ -1,6 +1,6 @@
 /**
- * Real stores of rows that are used by several at once follow the rules that are proved, write by
- * write; and what differs by a digit is found.
+ * Real stores of rows under concurrent use follow the proved rules, write by write. A difference of
+ * one digit is detected.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -40,7 +40,7 @@ import { broken } from '../stores/sql-lab.js';
 import { Follower } from './follow.mjs';
 import { NONE } from './registries.mjs';
 
-/** Each real store, and how a row of it is deleted behind its back. */
+/** Each real store, and how to delete a row without notice. */
 interface Opened {
   readonly store: () => RowStore;
   readonly remove?: (key: string) => Promise<unknown>;
@@ -51,7 +51,7 @@ const SQL = { table: 'followed', namespace: 'followed', replicated: false };
 const deletion = (key: string) =>
   `DELETE FROM followed WHERE name = '${key === HEADER_KEY ? key : key.padStart(10, '0')}'`;
 
-/** One of whose statements something may be broken. */
+/** A store whose statements can be altered. */
 async function inSqlite(from: string | RegExp, to: string): Promise<Opened> {
   const database = new Database(':memory:');
   database.exec(registryTable('sqlite', SQL.table));
@@ -71,7 +71,7 @@ const STORES: Record<string, () => Promise<Opened>> = {
     const own = await ownDatabase(process.env['DATABASE_URL']!);
     const pool = new Pool({ connectionString: own.url });
     await pool.query(registryTable('postgres', SQL.table));
-    // The server of the tests does without, and so counts each start as a loss.
+    // The server of the tests has no durable files, so it would count each start as a loss.
     const query: SqlQuery = (sql, params) =>
       pool.query(sql.replaceAll("current_setting('fsync')", "'on'"), params);
     return {
@@ -126,13 +126,13 @@ const HOLDER = { host: 'h', pid: 1, application: 'a' };
 
 const alone = async (): Promise<void> => undefined;
 
-/** A store of which each write is a step: what it has changed is read before anybody goes on. */
+/** A store in which each write is a step. It reads the changes before any caller continues. */
 class FollowedStore implements RowStore {
   readonly location: string;
   readonly lossWindowMs: number;
   readonly clock: RowStore['clock'];
   call!: StoreCall;
-  /** What others do between a read and the write that rests on it. */
+  /** The calls of others between a read and the write that depends on it. */
   between = alone;
   private reads: RowSnapshot[] = [];
 
@@ -200,7 +200,7 @@ class FollowedStore implements RowStore {
   }
 }
 
-/** One that asks for a worker id, again and again, and what it has been granted. */
+/** A caller that requests a worker ID repeatedly, and its grants. */
 class Caller {
   private lease: WorkerLease | undefined;
   private count = 0;
@@ -252,7 +252,7 @@ class Caller {
   }
 }
 
-/** Callers whose calls come between those of others, and rows that are lost. */
+/** Callers with interleaved calls, and rows that are lost. */
 async function attacked(
   { store, remove, end }: Opened,
   Support = RegistrySupport,
@@ -260,7 +260,7 @@ async function attacked(
   const follower = new Follower();
   const random = new SeededRandom(7);
   const known = new Map<string, StoredRow>();
-  // More than there are worker ids.
+  // More callers than worker IDs.
   const callers = ['a', 'b', 'c', 'd', 'e'].map(
     (name) => new Caller(new FollowedStore(store(), known, follower), follower, name, Support),
   );
@@ -276,7 +276,7 @@ async function attacked(
     for (const goal = grants() + 20; grants() < goal && followed.differences.length === 0;) {
       const [one, other] = [random.pick(callers), random.pick(callers)];
       const isMixed = one !== other && random.chance(0.3);
-      // SQLite answers at once, and the attacks beside it need the event loop.
+      // SQLite answers synchronously, and concurrent attacks need the event loop.
       await setImmediate();
       one.store.between = isMixed ? () => other.asks(random.next()) : alone;
       await one.asks(random.next());
@@ -286,7 +286,7 @@ async function attacked(
   await onward();
   for (const key of ['0', '1', '2']) {
     await lost(key);
-    // Whoever waits for a worker id comes before its holder, who could tell.
+    // Callers without a worker ID come before its holder, which could report the loss.
     for (const caller of callers) if (caller.waits) await caller.asks(1);
     await onward();
   }
@@ -297,7 +297,7 @@ async function attacked(
   return followed;
 }
 
-/** The real clock decides which calls meet, so one attack may miss a fault. */
+/** The real clock decides which calls overlap, so one attack may miss an error. */
 async function foundIn(open: () => Promise<Opened>, Support = RegistrySupport) {
   let differences: readonly string[] = [];
   for (let round = 0; round < 8 && differences.length === 0; round++) {
@@ -307,7 +307,7 @@ async function foundIn(open: () => Promise<Opened>, Support = RegistrySupport) {
 }
 
 describe('rows in a real store', () => {
-  // Each waits for the quarantines of its registry by a real clock.
+  // Each test waits for the quarantines of its registry in real time.
   it.concurrent.each(Object.entries(STORES))(
     'follow the rules, write by write: %s',
     async (_name, open) => {
@@ -322,7 +322,7 @@ describe('rows in a real store', () => {
   );
 
   it.concurrent(
-    'are told where SQLite does not look at the version of a row',
+    'differ from the rules if SQLite ignores the version of a row',
     async () => {
       const differences = await foundIn(() => inSqlite(/ AND version = /, ' AND 0 <> '));
       expect(differences.join()).toContain('follows no rule; the nearest: ');
@@ -331,7 +331,7 @@ describe('rows in a real store', () => {
   );
 
   it.each(ROWS_MUTANTS)(
-    'are told of a broken variant: $name',
+    'differ from the rules for a broken variant: $name',
     async ({ edits }) => {
       const library = await loadLibrary(edits, 'registry/registry-support.ts');
       const { RegistrySupport: Broken } = library as { RegistrySupport: typeof RegistrySupport };

@@ -1,7 +1,7 @@
 /**
- * The proof by induction, whole: it runs in a process of its own, as `npm run prove` does. Each
- * broken rule of the model and of the mutants loses it, or it is said why the proof does not need
- * the rule.
+ * Runs the whole proof by induction in a separate process, like `npm run prove`. Each broken rule
+ * of the model and of the mutants must lose the proof, or a reason states why the proof does not
+ * need the rule.
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { formula, readSystems } from './system.mjs';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SYSTEMS = ['lease', 'ranges', 'locks', 'counters'].flatMap(readSystems);
 
-/** What a holder could do wrong, whatever its registry does. */
+/** The possible errors of a holder, with any registry. */
 const HOLDER_FAULTS = [
   'ceiling used before it is stored',
   'renew timeout taken as success',
@@ -37,13 +37,13 @@ beforeAll(async () => {
   const run = promisify(execFile)(process.execPath, [script, '--json'], {
     maxBuffer: 1e8,
   });
-  // A result that is not as expected ends the command with code 1; the tests below say which.
+  // If a result is unexpected, the command ends with code 1. The tests below report which.
   const { stdout } = await run.catch((error: { stdout: string }) => error);
   results = JSON.parse(stdout) as Result[];
 });
 
 describe('every rule keeps every invariant, and each broken rule loses one', () => {
-  /** How much there was when this was written: fewer, and something is not asked any more. */
+  /** The minimum counts. A lower count means that some questions are missing. */
   test.each([
     ['lease', 52, 49],
     ['layouts', 18, 7],
@@ -76,12 +76,12 @@ test.each([
   ['its holder', ['lease'], HOLDER_FAULTS],
   ['a lock', ['locks'], namesOf(LOCK_MUTANTS)],
   ['a counter', ['counters', 'clock counters'], namesOf(COUNTER_MUTANTS)],
-])('each broken rule of %s is known to the proof', (_what, titles, names) => {
+])('the proof contains each broken rule of %s', (_what, titles, names) => {
   const known = brokenOf(titles);
   expect(names.filter((name) => !known.includes(name))).toEqual([]);
 });
 
-it('each rule names a file that is there', () => {
+it('each rule names an existing file', () => {
   const files = SYSTEMS.flatMap(({ rules }) => Object.values(rules).map(({ file }) => file ?? ''));
   expect(files.filter((file) => !existsSync(`${ROOT}${file}`))).toEqual([]);
 });
@@ -97,7 +97,7 @@ describe('a formula', () => {
     expect(formula(text, (name) => name)).toBe(smt);
   });
 
-  it.each(['a +', '(a', 'a b', 'a & b', 'most(a)', ''])('refuses %j', (text) => {
+  it.each(['a +', '(a', 'a b', 'a & b', 'most(a)', ''])('rejects %j', (text) => {
     expect(() => formula(text, (name) => name)).toThrow(text);
   });
 });

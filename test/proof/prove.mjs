@@ -2,15 +2,15 @@
 /**
  * `npm run prove`: the rules of leases, counters and locks, proved by induction with the solver Z3.
  *
- * A system (test/proof/*.rules) is a state, rules that change it, and invariants. Proved are: the
- * first state keeps every invariant; each rule leads from any state that keeps them to one that
- * does; and the invariants imply the promise. So the promise holds after any number of steps, in
- * any order. Two more questions keep the proof honest: each rule can happen, and each broken rule
- * loses the proof, of the invariant that is named beside it.
+ * A system (test/proof/*.rules) is a state, rules that change it, and invariants. The proof has
+ * three parts. The first state keeps every invariant. Each rule leads from any state that keeps
+ * them to another one that does. The invariants imply the promise. So the promise holds after any
+ * number of steps, in any order. Two more checks guard the proof: each rule can happen, and each
+ * broken rule loses the proof of its named invariant.
  *
- * There are no quantifiers, so that the solver always answers. What is promised of any number of
- * ranges is promised of any two: so two of them are asked about, a third one acts meanwhile, and
- * what holds for all is assumed of these.
+ * There are no quantifiers, so the solver always answers. A promise about any number of ranges is a
+ * promise about any two. So the questions cover two ranges while a third one acts, and the facts
+ * about all ranges are assumed for these.
  */
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -33,11 +33,11 @@ import {
 /** @returns {System[]} */
 export const systems = () => ['lease', 'ranges', 'locks', 'counters'].flatMap(readSystems);
 
-/* What a system asks the solver. */
+/* The questions of a system for the solver. */
 
 /** @typedef {'names' | 'checked' | 'acting'} Which */
 
-/** Each way to let letters stand for things, no two letters for the same one. */
+/** Each way to assign things to letters, with a different thing for each letter. */
 /** @type {(system: System, letters: Texts, which: Which) => Binding[]} */
 function bindings(system, letters, which) {
   /** @type {Binding[]} */
@@ -52,14 +52,14 @@ function bindings(system, letters, which) {
   return found;
 }
 
-/** One question to the solver: is there such a state, or such a step? */
+/** One question for the solver: does such a state or step exist? */
 class Question {
   variables;
   /** @type {Set<string>} */
   given = new Set();
   /** @type {Texts} */
   let = {};
-  /** Of the state after the rule: the variables that changed, here with a `!`. */
+  /** The variables that the rule changes. Their new values have a `!` here. */
   /** @type {Set<string>} */
   changed = new Set();
   /** @type {string[]} */
@@ -88,7 +88,7 @@ class Question {
     });
   }
 
-  /** The state keeps every invariant, of every thing. */
+  /** The state keeps every invariant, for every thing. */
   assume() {
     for (const invariant of Object.values(this.system.invariants)) {
       for (const term of this.terms(invariant, 'names')) this.assert(term);
@@ -102,7 +102,7 @@ class Question {
     );
   }
 
-  /** At least one of them does not hold. */
+  /** At least one of them fails. */
   refute(/** @type {readonly string[]} */ terms) {
     this.assert(`(not (and true ${terms.join(' ')}))`);
   }
@@ -131,9 +131,9 @@ class Question {
   }
 }
 
-/** @typedef {{ what: string, text: string, isPossible: boolean }} Asked and what is expected */
+/** @typedef {{ what: string, text: string, isPossible: boolean }} Asked with the expected result */
 
-/** Whether the first state keeps all invariants, and these imply the promise. */
+/** Whether the first state keeps all invariants, and the invariants imply the promise. */
 /** @type {(system: System) => Asked[]} */
 function frameOf(system) {
   const first = new Question(system);
@@ -158,10 +158,10 @@ function frameOf(system) {
   return [{ what: 'a first state', text: begins, isPossible: true }, base, ...promises, ...worlds];
 }
 
-/** Whether it can happen, and lose. */
+/** Whether it can happen, and whether it can lose an invariant. */
 /** @typedef {{ what: string, can: string, lost: string }} Obligation */
 
-/** A rule, by each that it may happen by. */
+/** The obligations of a rule, for each thing that it may happen by. */
 /** @type {(system: System, name: string, only?: string) => Obligation[]} */
 function stepsOf(system, name, only) {
   const rule = system.rules[name] ?? fail(name, 'is no rule of the system');
@@ -178,7 +178,7 @@ function stepsOf(system, name, only) {
   });
 }
 
-/** The edit is one of the lines of the rule, as the mutants are edits of the source. */
+/** An edit changes one line of the rule, as mutants change the source. */
 /** @type {(system: System, name: string, edit: Edit) => System} */
 function brokenSystem(system, name, { find, put }) {
   const rule = system.rules[name] ?? fail(name, 'is no rule of the system');
@@ -208,7 +208,7 @@ async function solver() {
   };
 }
 
-/** A state, and what the rule makes of it. */
+/** A state, and the step of the rule from there. */
 /** @type {(model: string | undefined) => string[]} */
 function told(model = '') {
   const found = [...model.matchAll(/^(\S+) -> (.*)$/gm)].map(([, name = '', value = '']) => ({
@@ -229,7 +229,7 @@ function told(model = '') {
  * @property {'proved' | 'possible' | 'broken'} kind
  * @property {string} what
  * @property {boolean} isAsExpected
- * @property {string[]} story a state that was found, and the step from there
+ * @property {string[]} story a state that the solver found, and the step from there
  */
 
 /** @type {(system: System, say: (result: Result) => void) => Promise<Result[]>} */
@@ -265,7 +265,7 @@ export async function prove(system, say) {
   return results;
 }
 
-/** Which invariant each rule loses: for whoever writes a system. */
+/** Lists the invariants that each rule loses, for authors of a system. */
 /** @type {(system: System) => Promise<string[]>} */
 async function lossesOf(system) {
   const ask = await solver();

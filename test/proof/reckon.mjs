@@ -1,8 +1,7 @@
 // @ts-check
 /**
- * The rules of lease.rules, reckoned with the numbers that a registry has: which of them may happen
- * one after the other, and whether they lead to what was found. prove.mjs asks a solver about the
- * same text.
+ * Evaluates the rules of lease.rules with a registry's numbers: which sequences of rules are
+ * possible, and whether they lead to the observed state. prove.mjs sends the same text to a solver.
  */
 import {
   fail,
@@ -22,10 +21,10 @@ const VARIABLES = new Set(variablesOf(LEASE));
 
 export const [TAKES_OVER, HEARS] = ['a server takes over', 'a clock is heard of'];
 
-/** So far back lies what nobody remembers. */
+/** A time before everything that is remembered. */
 const LONG_AGO = -1e15;
 
-/** `a` is there, which has granted nothing for long, and no other one yet. */
+/** Server `a` exists without recent grants, and no other one yet. */
 export const EMPTY = {
   ...Object.fromEntries(
     [...VARIABLES].map((name) => [name, sortOf(name) === 'Bool' ? name === 'a.isBorn' : 0]),
@@ -35,10 +34,10 @@ export const EMPTY = {
   otherLead: LONG_AGO,
 };
 
-/* The rules, reckoned with numbers. */
+/* The rules, evaluated with numbers. */
 
 /**
- * @typedef {Record<string, any>} Values numbers and truths by their names
+ * @typedef {Record<string, any>} Values numbers and Booleans by name
  * @typedef {(state: Values, given: Values) => any} Formula
  *
  * @typedef {object} Reckoned
@@ -66,7 +65,7 @@ function reckonedOf(rule, by) {
   return made;
 }
 
-/** Of formulas, with the names of a rule. */
+/** Compiles formulas, with the names of a rule. */
 /** @type {(own: ReadonlySet<string>) => (text: string, binding: Binding) => Formula} */
 function readerOf(own) {
   return function read(text, binding) {
@@ -91,7 +90,7 @@ function readerOf(own) {
 /** @type {Map<string, Formula>} */
 const terms = new Map();
 
-/** What a term of the registry is: `isTold`. */
+/** The value of a term of the registry, such as `isTold`. */
 /** @type {(term: string, state: Values) => any} */
 export function valueOf(term, state) {
   const known = terms.get(term) ?? readerOf(new Set())(`b.${term}`, {});
@@ -168,30 +167,30 @@ const OPERATIONS = {
   min: (parts) => (s, g) => Math.min(...parts.map((part) => part(s, g))),
 };
 
-/* One rule after the other. */
+/* Sequences of rules. */
 
 /**
- * @typedef {object} Path rules that may have happened
- * @property {Values} state what they lead to
+ * @typedef {object} Path a possible sequence of rules
+ * @property {Values} state the resulting state
  * @property {string[]} rules
  * @property {readonly Taken[]} ways
- * @property {string[]} faults what one of them wants and does not hold
+ * @property {string[]} faults failed conditions of its rules
  *
- * @typedef {object} Taken a way that was taken
+ * @typedef {object} Taken a rule of the path
  * @property {string} rule
  * @property {Binding} by
- * @property {Values} given with what follows from it
- * @property {Values} state after it
- * @property {number} nowMs the clock of the registry then
+ * @property {Values} given the given and derived values
+ * @property {Values} state after the rule
+ * @property {number} nowMs the registry's clock then
  *
- * @typedef {Values & { rule: string, by?: Binding }} Way that a rule may happen: what is given
- * @typedef {Way | ((state: Values) => Way | undefined)} Next which may depend on the one before
+ * @typedef {Values & { rule: string, by?: Binding }} Way a rule with its given values
+ * @typedef {Way | ((state: Values) => Way | undefined)} Next a way that may depend on the state
  */
 
 /** @type {Omit<Path, 'state'>} */
 export const BEGIN = { rules: [], ways: [], faults: [] };
 
-/** What a rule leads to. */
+/** The path after a rule. */
 /** @type {(path: Path, next: Next) => Path} */
 export function after(path, next) {
   const way = typeof next === 'function' ? next(path.state) : next;
@@ -212,7 +211,7 @@ export function after(path, next) {
   };
 }
 
-/** All that the stages may lead to, one of the choices of each. */
+/** All results of the stages, with one choice of each. */
 /** @type {(path: Path, stages: readonly Next[][][]) => Generator<Path>} */
 function* pathsFrom(path, [stage, ...others]) {
   if (stage === undefined) yield path;
@@ -220,11 +219,11 @@ function* pathsFrom(path, [stage, ...others]) {
 }
 
 /**
- * Which path leads to the state that was found, or what the nearest one lacks.
+ * The path to the observed state, or what the nearest path lacks.
  *
- * @typedef {Path} Explained without faults it was found
+ * @typedef {Path} Explained found if it has no faults
  */
-/** @typedef {(path: Path) => string[]} Also what else a path lacks */
+/** @typedef {(path: Path) => string[]} Also further faults of a path */
 /** @type {(path: Path, stages: Next[][][], found: Values, also?: Also) => Explained} */
 export function explained(first, stages, found, also = () => []) {
   /** @type {Explained | undefined} */

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Registries as they are read, for whoever follows them: in memory and over rows.
+ * The state of registries, in memory and over rows, for the follower.
  */
 
 /** @import { RegistryHeader, SlotHolder, WorkerSlot } from '../../lib/registry/snapshot.js' */
@@ -8,10 +8,10 @@
 /** @import { RegistryState } from '../models/memory-registry.js' */
 
 /**
- * @typedef {RegistryHeader | undefined} Header undefined where there is no registry
- * @typedef {WorkerSlot & { lostIn?: Header }} Slot a row that was lost, and the header then
+ * @typedef {RegistryHeader | undefined} Header undefined without a registry
+ * @typedef {WorkerSlot & { lostIn?: Header }} Slot with the header at the loss of its row
  *
- * @typedef {object} Registry as it was read
+ * @typedef {object} Registry as read
  * @property {Header} header
  * @property {ReadonlyMap<number, Slot>} slots
  */
@@ -19,7 +19,7 @@
 /** @type {Registry} */
 export const NONE = { header: undefined, slots: new Map() };
 
-/** One in memory, of which what did not change is what it was. */
+/** A registry in memory. Unchanged parts are those of the state before. */
 /** @type {(state: RegistryState | undefined, before: Registry) => Registry} */
 export function registryInMemory(state, before) {
   if (state === undefined) return NONE;
@@ -39,7 +39,7 @@ export function registryInMemory(state, before) {
 
 export const HEADER_KEY = '|';
 
-/** The empty one stands for none. */
+/** The blank header stands for none. */
 /** @type {(row: Row) => Header} */
 export function headerOverRows({ number, text }) {
   if (text === '{}') return undefined;
@@ -47,7 +47,7 @@ export function headerOverRows({ number, text }) {
   return { ...header, lastTimeMs: Math.max(header.lastTimeMs, Number(number)) };
 }
 
-/** Before and after some rows are written. */
+/** The state before and after a write of rows. */
 /** @type {(before: Registry, rows: readonly Row[]) => [Registry, Registry]} */
 export function registriesOverRows(before, rows) {
   const headerRow = rows.find(({ key }) => key === HEADER_KEY);
@@ -56,7 +56,7 @@ export function registriesOverRows(before, rows) {
   const slots = new Map(known);
   for (const { key, number, token, text } of rows) {
     const [workerId, ceilingMs] = [Number(key), Number(number)];
-    // Rows are made before they are used.
+    // Blank rows are created before their use.
     if (key === HEADER_KEY || (ceilingMs === 0 && !slots.has(workerId))) continue;
     const fields = /** @type {Omit<SlotHolder, 'token'>} */ (JSON.parse(text));
     slots.set(workerId, { workerId, ceilingMs, ...(token && { holder: { ...fields, token } }) });
@@ -67,7 +67,7 @@ export function registriesOverRows(before, rows) {
   ];
 }
 
-/** A row that was lost counts as it was, until the registry has noticed that it is missing. */
+/** A lost row counts as unchanged until the registry detects that it is missing. */
 /** @type {(slot: Slot, header: Header) => boolean} */
 function isMissed({ lostIn }, header) {
   if (lostIn === undefined || header === undefined) return false;

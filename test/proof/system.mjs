@@ -1,22 +1,22 @@
 // @ts-check
 /**
- * Reads the systems that prove.mjs proves something of: test/proof/*.rules. A line that is indented
- * further goes on with the one before, and what follows `#` is a comment.
+ * Reads the systems that prove.mjs proves: test/proof/*.rules. A line with more indentation continues
+ * the line before, and `#` begins a comment.
  *
- *     system lease                        here another one begins
- *     state now longest hasEnded          variables: whole numbers, or with `is` or `has` a truth
- *     term later = now + longest          short for a formula
- *     kind range: r1 r2 r3, ...           things of which there are any number; fields, terms
- *     always, first                       what never changes is so; and how the state begins
- *     rule renewed: s of server (file)    what may happen by a server, and what of lib does so
+ *     system lease                        begins a system
+ *     state now longest hasEnded          variables: integers, or Booleans with `is` or `has`
+ *     term later = now + longest          a name for a formula
+ *     kind range: r1 r2 r3, ...           things in any number; with fields and terms
+ *     always, first                       facts that never change; the first state
+ *     rule renewed: s of server (file)    a step of a server, and its source in lib
  *       given ttl                         any value
- *       let end = s.now + ttl             short for what is reckoned before the change
- *       when s.isBorn                     only then
- *       then s.end = end                  the change; `every q of range: q.end`: one of each
- *       broken name: find -> put: lost    with this edit the proof of the invariant `lost` is lost
- *     invariant, promise                  formulas about any things, each letter another one
- *     possible                            a state that keeps the invariants, as a check of them
- *     survives name: why                  a broken rule elsewhere, of which the proof needs nothing
+ *       let end = s.now + ttl             a value computed before the change
+ *       when s.isBorn                     a condition
+ *       then s.end = end                  a change; `every q of range: q.end` for each
+ *       broken name: find -> put: lost    an edit that loses the proof of invariant `lost`
+ *     invariant, promise                  formulas about any things, one for each letter
+ *     possible                            a state that the invariants must permit
+ *     survives name: why                  a broken rule that the proof does not need
  */
 import { readFileSync } from 'node:fs';
 
@@ -27,8 +27,8 @@ import { readFileSync } from 'node:fs';
  * @typedef {{ find: string, put: string, loses: string }} Edit
  *
  * @typedef {object} Kind
- * @property {string[]} names those that stand for any number
- * @property {string[]} checked what the invariants are asked of, after a rule
+ * @property {string[]} names that stand for any number of things
+ * @property {string[]} checked names for the questions about invariants, after a rule
  * @property {string[]} acting
  * @property {string[]} fields
  * @property {Texts} terms
@@ -36,7 +36,7 @@ import { readFileSync } from 'node:fs';
  * @typedef {object} Rule
  * @property {Texts} letters
  * @property {string} [file]
- * @property {string[]} lines all but the broken ones
+ * @property {string[]} lines all lines except the broken ones
  * @property {Record<string, Edit>} broken
  *
  * @typedef {object} System
@@ -82,7 +82,7 @@ const emptySystem = (title) => ({
   survives: {},
 });
 
-/** Each line with those that are indented below it, which may go on in lines indented further. */
+/** Each line with its indented lines, which may have deeper continuation lines. */
 /** @type {(text: string) => string[][]} */
 function blocksOf(text) {
   /** @type {string[][]} */
@@ -173,14 +173,14 @@ export function fail(text, fault) {
   throw new Error(`"${text}" ${fault}.`);
 }
 
-/** `isFree` and `hasEnded` are truths, all else are whole numbers. */
+/** `isFree` and `hasEnded` are Booleans, and all other names are integers. */
 /** @type {(name: string) => Sort} */
 export const sortOf = (name) => (/(^|\.)(is|has)[A-Z]/.test(name) ? 'Bool' : 'Int');
 
-/* What a rule does, and what a name stands for: the same for the solver and for follow.mjs. */
+/* The steps of rules and the meaning of names, for both the solver and follow.mjs. */
 
 /**
- * Which thing each letter of a formula stands for: `r` is `r1`.
+ * The thing behind each letter of a formula: `r` is `r1`.
  * @typedef {Readonly<Record<string, string>>} Binding
  *
  * @typedef {object} Change
@@ -188,11 +188,11 @@ export const sortOf = (name) => (/(^|\.)(is|has)[A-Z]/.test(name) ? 'Bool' : 'In
  * @property {string} value a formula
  * @property {Binding} binding
  *
- * @typedef {object} Step what a rule is for things that are named
+ * @typedef {object} Step a rule for named things
  * @property {string[]} given
  * @property {Texts} let
- * @property {[string, Binding][]} needs its `when`
- * @property {Change[]} changes its `then`, one for each variable
+ * @property {[string, Binding][]} needs the `when` lines
+ * @property {Change[]} changes the `then` lines, one for each variable
  */
 
 /** @type {(system: System, rule: Rule, binding: Binding) => Step} */
@@ -208,7 +208,7 @@ export function stepOf(system, rule, binding) {
       for (const [text, bound] of each(system, rest, binding)) {
         const [, name = '', value = ''] = /^(\S+) = (.*)$/.exec(text) ?? [];
         const target = nameOf(name, bound);
-        // What a rule says of one thing, it does not say again where it speaks of all.
+        // A line about one thing takes precedence over a line about all.
         if (step.changes.some((change) => change.target === target)) continue;
         step.changes.push({ target, value, binding: bound });
       }
@@ -217,7 +217,7 @@ export function stepOf(system, rule, binding) {
   return step;
 }
 
-/** `every q of range: text` stands for as many texts. */
+/** Expands `every q of range: text` to a text for each thing. */
 /** @type {(system: System, text: string, binding: Binding) => [string, Binding][]} */
 export function each(system, text, binding) {
   const [, letter, kind = '', rest = ''] = /^every (\w+) of (\w+): (.*)$/.exec(text) ?? [];
@@ -228,7 +228,7 @@ export function each(system, text, binding) {
 /** @type {(system: System, name: string) => Kind} */
 export const kindOf = ({ kinds }, name) => kinds[name] ?? fail(name, 'is no kind of the system');
 
-/** All that a state consists of. */
+/** All variables of a state. */
 /** @type {(system: System) => string[]} */
 export const variablesOf = ({ state, kinds }) => [
   ...state,
@@ -243,12 +243,12 @@ export function nameOf(name, binding) {
   return [binding[letter] ?? letter, ...field].join('.');
 }
 
-/** What a name is short for, if it is no variable: a number, or a formula. */
+/** The meaning of a name that is no variable: a number or a formula. */
 /** @type {(system: System, name: string, binding: Binding) => number | [string, Binding]} */
 export function meaningOf({ kinds, terms }, name, binding) {
   const [thing = '', field] = nameOf(name, binding).split('.');
   const kind = Object.values(kinds).find(({ names }) => names.includes(thing));
-  // A thing by itself is its number.
+  // A thing alone stands for its number.
   if (kind !== undefined && field === undefined) return kind.names.indexOf(thing) + 1;
   const own = kind?.terms[field ?? ''];
   if (own !== undefined) return [own, { self: thing }];
@@ -262,7 +262,7 @@ const LEVELS = [['=>'], ['or'], ['and'], ['=', '!=', '<', '<=', '>', '>='], ['+'
 const [IMPLICATION, COMPARISON] = [0, 3];
 
 /**
- * A formula as it was read: `a + max(b, 1)` is ['+', 'a', ['max', 'b', 1]].
+ * A parsed formula: `a + max(b, 1)` is ['+', 'a', ['max', 'b', 1]].
  * @typedef {string | number | boolean | [string, ...any[]]} Tree
  */
 
@@ -281,7 +281,7 @@ export function treeOf(text) {
     let left = level(n + 1);
     while (operators.includes(tokens[at] ?? '')) {
       const operator = next();
-      // An implication reads from the right.
+      // An implication is right-associative.
       left = [operator, left, level(n === IMPLICATION ? n : n + 1)];
     }
     return left;
@@ -300,7 +300,7 @@ export function treeOf(text) {
     expect(end);
     return inner;
   };
-  /** The largest or the smallest of some. */
+  /** The maximum or the minimum of several. */
   /** @type {(name: string) => Tree} */
   const most = (name) => {
     if (name !== 'max' && name !== 'min') fail(text, `knows no ${name}()`);
@@ -332,7 +332,7 @@ const OPERATORS = { '!=': 'distinct', '/': 'div', if: 'ite' };
 
 /**
  * @param {string} text
- * @param {(name: string) => string} naming from a name in it to a term of the solver
+ * @param {(name: string) => string} naming maps a name to a term of the solver
  */
 export const formula = (text, naming) => smtOf(treeOf(text), naming);
 

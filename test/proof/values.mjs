@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What a registry is in the rules: the values of its header, of a worker id, and of the range that
- * whoever asks has of it. The registry is `b`, or `a` before another server takes over.
+ * The registry in terms of the rules: the values of its header, of a worker ID, and of the caller's
+ * range. The registry is `b`, or `a` before another server takes over.
  */
 
 /** @import { RegistryHeader, WorkerSlot } from '../../lib/registry/snapshot.js' */
@@ -27,7 +27,7 @@ export const nowOf = (state) => state['b.time'] + state['b.slew'];
 export const valuesOf = (header, server) =>
   header === undefined ? {} : headerValues(header, server);
 
-/** The first time that it did not use. */
+/** The first unused time. */
 /** @type {(lastIssuedMs: number | undefined) => number} */
 export const usedOf = (lastIssuedMs) => (lastIssuedMs === undefined ? 0 : lastIssuedMs + 1);
 
@@ -37,11 +37,11 @@ const NEVER_LEASED = { workerId: 0, ceilingMs: 0 };
 /** @type {(slot: WorkerSlot | undefined, header?: RegistryHeader) => Values} */
 export function slotValues(slot, header) {
   const { ceilingMs, holder } = slot ?? NEVER_LEASED;
-  // Nobody reads the floor and the era of nobody.
+  // The floor and era of a free worker ID have no effect.
   if (holder === undefined) return { 'b.c': ceilingMs, 'b.holder': 0 };
   const { token, floorMs } = holder;
   const { incarnation } = /** @type {{ incarnation?: string }} */ (holder);
-  // Over rows a header may be lost alone: who was granted something before is of no era then.
+  // Over rows a header may be lost alone. Earlier grants then have no era.
   const isOfThis = incarnation === undefined || incarnation === header?.incarnation;
   const era = isOfThis ? holder.era : 0;
   const held = { 'b.holder': numberOf(token), 'b.floor': floorMs, 'b.holderEra': era };
@@ -51,14 +51,14 @@ export function slotValues(slot, header) {
 /** @type {Map<string, number>} */
 const numbers = new Map();
 
-/** Of a token; 0 is nobody's. */
+/** The number of a token; 0 means no holder. */
 export function numberOf(/** @type {string} */ token) {
   const number = numbers.get(token) ?? numbers.size + 1;
   numbers.set(token, number);
   return number;
 }
 
-/** What whoever asks has of a worker id. */
+/** The caller's data about a worker ID. */
 /** @type {(slot: WorkerSlot | undefined, header: RegistryHeader, call: StoreCall) => Values} */
 export function rangeOf(slot, { incarnation, server }, call) {
   const { token } = call.op === 'acquire' ? call.request : call.lease;
@@ -75,6 +75,6 @@ export function rangeOf(slot, { incarnation, server }, call) {
   const isHere = mark.incarnation === incarnation && mark.server === server;
   const own = { ...range, 'r1.server': isHere ? 2 : 0, 'r1.end': haveMs };
   if (call.op === 'renew') return own;
-  // It has stopped, and used all below this.
+  // The holder has stopped, and used all times below this.
   return { ...own, 'r1.isStopped': true, 'r1.used': usedOf(call.lastIssuedMs) };
 }

@@ -144,14 +144,14 @@ describe('checkHolds', () => {
   });
 
   it.each<[string, object[][]]>([
-    ['a grant while another one has it', [held, granted('y', 2, [20, 90])]],
+    ['a grant during another hold', [held, granted('y', 2, [20, 90])]],
     ['a token that is not higher', [granted('x', 2, [0, 10]), granted('y', 2, [120, 130])]],
-    ['a refusal by who has released', [held, released('x', [20, 30]), refused(1, [31, 40])]],
+    ['a refusal by a released holder', [held, released('x', [20, 30]), refused(1, [31, 40])]],
     ['a grant before a release began', [held, released('x', [40, 50]), granted('y', 2, [20, 30])]],
-    ['a refusal by whom nobody knows', [refused(7, [0, 10])]],
+    ['a refusal by an unknown holder', [refused(7, [0, 10])]],
     ['a lock lost before its time', [held, extended('x', 1, [20, 30], 'lost')]],
     [
-      'a lock that was extended for who had lost it',
+      'an extension of a lost lock',
       [held, granted('y', 2, [120, 130]), extended('x', 1, [131, 140])],
     ],
   ])('finds %s in the responses of a store', (_what, calls) => {
@@ -415,21 +415,21 @@ describe('the verdict', () => {
   });
 
   it.each<[string, object, string]>([
-    ['ids made twice', { duplicateCount: 3 }, '3 DUPLICATES, 0 OUT OF ORDER'],
-    ['ids that went back', { disorderCount: 1 }, '0 DUPLICATES, 1 OUT OF ORDER'],
-    ['what must not be', { breaches: ['one: granted without its file'] }, 'without its file'],
+    ['duplicate IDs', { duplicateCount: 3 }, '3 DUPLICATES, 0 OUT OF ORDER'],
+    ['decreasing IDs', { disorderCount: 1 }, '0 DUPLICATES, 1 OUT OF ORDER'],
+    ['any other error', { breaches: ['one: granted without its file'] }, 'without its file'],
     [
       'a fault that never happened',
       { faults: [{ ...fault, count: 0 }] },
       'this proves little: never happened: one: kill -9',
     ],
     [
-      'no grant after a fault of the store',
+      'no grant after a store fault',
       { faults: [{ ...fault, grantCount: 0 }] },
       'this proves little: nothing was granted after: one: kill -9',
     ],
     [
-      'too little that was made',
+      'too few IDs or leases',
       { isThin: true, idCount: 900, leaseCount: 3 },
       'this proves little: too little was made: one: 900 ids of 1000, 3 leases of 8',
     ],

@@ -1,8 +1,8 @@
 /**
  * The reference counters of the tests: a Map around the rules of `lib/counters`.
  *
- * Time, server and randomness are given at each call, and each call is one step, so that tests and
- * simulations decide what happens.
+ * Each call takes the time, the server and the random value, and is one step. So tests and
+ * simulations control the sequence of events.
  */
 import { createCounter, giveBack, take } from '../../lib/counters/counter-rules.js';
 import {
@@ -25,7 +25,7 @@ export interface CounterState {
 }
 
 export class CounterMap {
-  /** Undefined where nothing was ever counted, or where it was lost. */
+  /** Undefined before the first count, or after a loss. */
   state: CounterState | undefined;
 
   take(request: TakeRequest, reading: StoreReading): TakeAnswer {

@@ -1,8 +1,8 @@
 /**
  * The reference locks of the tests: a Map around the rules of `lib/lock`.
  *
- * Time, server and randomness are given at each call, and each call is one step, so that tests and
- * simulations decide what happens.
+ * Each call takes the time, the server and the random value, and is one step. So tests and
+ * simulations control the sequence of events.
  */
 import { acquireLock, extendLock, releaseLock } from '../../lib/lock/lock-rules.js';
 import {
@@ -29,15 +29,15 @@ import type { StoreReading } from '../../lib/rows/row-store.js';
 
 export interface LockState {
   header: LockHeader;
-  /** The one that was written last is the last. */
+  /** The last written row comes last. */
   readonly rows: Map<string, LockRow>;
 }
 
-/** Each acquire forgets at most so many. */
+/** The most rows that each acquire deletes. */
 const SWEPT_COUNT = 2;
 
 export class LockMap {
-  /** Undefined where nothing was ever locked, or where it was lost. */
+  /** Undefined before the first lock, or after a loss. */
   state: LockState | undefined;
 
   acquire(request: AcquireRequest, reading: StoreReading): AcquireAnswer {
@@ -90,7 +90,7 @@ export class LockMap {
       const isOver = forgettableFrom(row) <= firstTokenAt(nowOf(header));
       if (!isOver && row.note === undefined) return;
       rows.delete(lock);
-      // A row that is kept for its note must not hide the older ones behind it.
+      // A row kept for its note must not hide older rows.
       if (!isOver) rows.set(lock, row);
     }
   }

@@ -1,8 +1,8 @@
 /**
  * The reference registry of the tests: Maps around the rules of `lib/registry`.
  *
- * Time, server and randomness are given at each call, and each call is one step, so that tests and
- * simulations decide what happens.
+ * Each call takes the time, the server and the random value, and is one step. So tests and
+ * simulations control the sequence of events.
  */
 import type {
   LeaseAnswer,
@@ -27,20 +27,20 @@ import {
 import { nowAt } from '../../lib/rows/store-clock.js';
 import { nextWorkerId } from './worker-id-search.js';
 
-/** The header, and the slots by what they are looked up by. */
+/** The header, and the slots by their search keys. */
 export type RegistryState = { -readonly [Name in keyof RegistryHeader]: RegistryHeader[Name] } & {
   readonly ceilings: Map<number, number>;
   readonly holders: Map<number, SlotHolder>;
-  /** The worker id that is held by a token. */
+  /** The worker ID of each token. */
   readonly workers: Map<string, number>;
 };
 
-/** Set its `state` to undefined, and it has lost its data. */
+/** A registry in memory. To lose its data, set `state` to undefined. */
 export class MemoryRegistry {
-  /** Undefined where there is none, or where it was lost. */
+  /** Undefined before the registry exists, or after a loss. */
   state: RegistryState | undefined;
 
-  /** @param wholeCountMax of how many worker ids a span is searched whole; for tests */
+  /** @param wholeCountMax the largest span of worker IDs that is searched whole; for tests */
   constructor(private readonly wholeCountMax?: number) {}
 
   acquire(request: LeaseRequest, reading: StoreReading): LeaseAnswer {
@@ -99,7 +99,7 @@ export class MemoryRegistry {
   }
 }
 
-/** A registry of which nothing is known but its header. */
+/** A registry with a header only. */
 export function stateOf(header: RegistryHeader): RegistryState {
   return { ...header, ...noSlots() };
 }

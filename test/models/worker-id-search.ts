@@ -1,16 +1,16 @@
 /**
- * Searches for the worker id to be leased where looking at a ceiling costs little: a small span is
- * read whole to find the one that has been free for longest, a wide one by draws.
+ * Searches for a worker ID to lease, if a look at a ceiling is cheap. It reads a small span whole
+ * and takes the ID that has been free for longest. In a wide span it draws IDs at random.
  *
- * Guarantee: if all that it looked at are held, it returns the one that ends first. The same seed
- * finds the same.
+ * Guarantee: if it finds only held IDs, it returns the one that ends first. The same seed finds the
+ * same ID.
  */
 import { countOf, drawsOf, reachesOf } from '../../lib/registry/acquire.js';
 import type { IdSpan } from '../../lib/registry/snapshot.js';
 
-/** So many are drawn from each reach of a wide span. */
+/** How many IDs it draws from each part of a wide span. */
 const REACH_DRAW_COUNT = 4;
-/** If all these are held, hardly any is free: up to so many rounds follow over all of the span. */
+/** If all these are held, few are free. Up to this many rounds over the whole span follow. */
 const ROUND_COUNT = 8;
 const ROUND_DRAW_COUNT = 256;
 
@@ -18,9 +18,9 @@ interface Searched {
   /** Returns 0 for a worker id that was never leased. */
   readonly ceilingOf: (workerId: number) => number;
   readonly nowMs: number;
-  /** The seed changes with each call, so that the next attempt looks at others. */
+  /** The seed changes with each call, so the next attempt looks at other IDs. */
   readonly seed: string;
-  /** The default is 4096; a test makes small spans wide. */
+  /** The default is 4,096. A test makes small spans wide. */
   readonly wholeCountMax?: number | undefined;
 }
 
@@ -29,7 +29,7 @@ export function nextWorkerId(span: IdSpan, searched: Searched): number {
   return isWide ? drawn(span, searched) : longestFree(span, searched);
 }
 
-/** ICH's rule: the worker id that has been free for longest, which has the lowest ceiling. */
+/** ICH's rule: the worker ID that has been free for longest has the lowest ceiling. */
 function longestFree({ workerIdMin, workerIdMax }: IdSpan, { ceilingOf }: Searched): number {
   let best = workerIdMin;
   for (let workerId = workerIdMin; workerId <= workerIdMax; workerId++) {
@@ -41,7 +41,7 @@ function longestFree({ workerIdMin, workerIdMax }: IdSpan, { ceilingOf }: Search
 }
 
 /**
- * Returns one of the first round in which any is free, and one that was used before if possible.
+ * Returns an ID from the first round with a free one, preferably one that was used before.
  */
 function drawn(span: IdSpan, { ceilingOf, nowMs, seed }: Searched): number {
   let best: number | undefined;

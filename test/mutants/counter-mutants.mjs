@@ -1,6 +1,6 @@
 /**
- * Broken variants of the rules of counters, by name. The simulation must notice those with a seed
- * that shows them; the contract suite those that name a case.
+ * Broken variants of the rules of counters, by name. The simulation must detect those with a
+ * `seed`, and the contract suite those with a case in `by`.
  */
 
 /** @import { Mutant } from './load-library.mjs' */
@@ -14,7 +14,7 @@ const edit = (/** @type {string} */ file, /** @type {string} */ find, put = '') 
 ];
 
 /**
- * `seed` is one that shows it in the simulation, `by` the case that rejects it.
+ * `seed` shows the error in the simulation, and `by` is the contract case that rejects the variant.
  *
  * @type {readonly (Mutant & { seed?: number, by?: string })[]}
  */
@@ -141,7 +141,7 @@ const STORE = 'counters/segments/numbered-store.ts';
 const SPACE = 'counters/segments/numbered-store.ts';
 
 /**
- * `seed` is one that shows it, where most do not.
+ * `seed` shows the error, if most seeds do not.
  * @type {readonly (Mutant & { readonly storeCount?: number, readonly seed?: number })[]}
  */
 export const SEGMENT_MUTANTS = [

@@ -1,6 +1,6 @@
 /**
- * Broken variants of the locks in etcd, by name. The contract suite must reject those that name a
- * case of it; the others are shown by a client that stalls while somebody else gets the lock.
+ * Broken variants of the locks in etcd, by name. The contract suite must reject those with one of
+ * its cases. A client that stalls while another process gets the lock must detect the others.
  */
 
 /** @import { Mutant } from './load-library.mjs' */

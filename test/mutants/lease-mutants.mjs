@@ -1,8 +1,9 @@
 /**
- * Broken variants of a lease, as edits of the real source: faults that an invariant in the library
- * notices before an id or a write rests on them (test/lease/invariants.spec.ts), and what a keeper
- * tells the application of its worker id (test/lease/lease-states.spec.ts). `UNCHECKED` takes an
- * invariant out, so that the simulation still shows that it would see the ids as well.
+ * Broken variants of a lease, as edits of the real source. The first are errors that an invariant
+ * of the library detects before an ID or a write depends on them (test/lease/invariants.spec.ts).
+ * Others change what a keeper reports to the application about its worker ID
+ * (test/lease/lease-states.spec.ts). `UNCHECKED` removes an invariant, so that the simulation
+ * itself must detect the IDs.
  */
 /** @import { Edit, Mutant } from './load-library.mjs' */
 
@@ -138,7 +139,7 @@ export const KEEPER_MUTANTS = [
 
 const REGION = 'lease/region-claim.ts';
 
-/** Of the claim of a region's number. @type {readonly Mutant[]} */
+/** Variants of the claim of a region's number. @type {readonly Mutant[]} */
 export const REGION_MUTANTS = [
   {
     name: 'all regions have one token',

@@ -1,9 +1,9 @@
 /**
- * Loads the rooms below Nest from their sources, as they are or with a mutant's edits: each time
- * anew, as one module, which is made and loaded in a fraction of the time that its parts take.
+ * Loads the rooms below Nest from their sources, with or without a mutant's edits. Each load
+ * bundles a new module, which is much faster than loading its parts.
  *
- * A mutant is a change of a line or two of the real source, so the library needs no hooks for its
- * own attackers. An edit that no longer finds its text, or finds it twice, is a loud failure.
+ * A mutant changes a line or two of the real source, so the library needs no hooks for tests. An
+ * edit fails loudly if its text is missing or occurs more than once.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,8 +13,8 @@ import { withBuiltIns } from '../support/transform.mjs';
 import { ROOT, quickFolder } from '../support/made-once.mjs';
 
 /**
- * @typedef {object} Edit One text of a source file and what stands there instead.
- * @property {string} file below lib
+ * @typedef {object} Edit replaces a string in a source file
+ * @property {string} file path below lib
  * @property {string} find
  * @property {string} put
  */
@@ -43,48 +43,48 @@ const SETTINGS = {
 /**
  * @param {readonly Edit[]} edits
  * @param {string} entry the file of lib to import
- * @returns {Promise<any>} the module, of whatever shape the entry has
+ * @returns {Promise<any>} the module of the entry
  */
 export function loadLibrary(edits, entry) {
   return load(edits, `lib/${entry}`);
 }
 
-/** @returns {Promise<typeof import('../simulation/world/index.js')>} on the library so edited */
+/** @returns {Promise<typeof import('../simulation/world/index.js')>} on the edited library */
 export function loadSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, `${SIMULATION}/index.ts`);
 }
 
-/** @returns {Promise<typeof import('../registry/concurrent-walk.js')>} on the library so edited */
+/** @returns {Promise<typeof import('../registry/concurrent-walk.js')>} on the edited library */
 export function loadWalk(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, `${WALK}/concurrent-walk.ts`);
 }
 
-/** @returns {Promise<typeof import('../counters/counter-simulation.js')>} so edited */
+/** @returns {Promise<typeof import('../counters/counter-simulation.js')>} on the edited library */
 export function loadCounterSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, COUNTERS);
 }
 
-/** @returns {Promise<typeof import('../segments/segment-simulation.js')>} so edited */
+/** @returns {Promise<typeof import('../segments/segment-simulation.js')>} on the edited library */
 export function loadSegmentSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, SEGMENTS);
 }
 
-/** @returns {Promise<typeof import('../api-keys/key-attack.js')>} on the library so edited */
+/** @returns {Promise<typeof import('../api-keys/key-attack.js')>} on the edited library */
 export function loadKeyAttack(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, KEYS);
 }
 
-/** @returns {Promise<typeof import('../ids/id-simulation.js')>} so edited */
+/** @returns {Promise<typeof import('../ids/id-simulation.js')>} on the edited library */
 export function loadIdSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, IDS);
 }
 
-/** @returns {Promise<typeof import('../lock/lock-simulation.js')>} so edited */
+/** @returns {Promise<typeof import('../lock/lock-simulation.js')>} on the edited library */
 export function loadLockSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, LOCKS);
 }
 
-/** @returns {Promise<typeof import('../simulation/world/regions.js')>} on the library so edited */
+/** @returns {Promise<typeof import('../simulation/world/regions.js')>} on the edited library */
 export function loadRegions(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, REGIONS);
 }
@@ -106,7 +106,7 @@ async function load(/** @type {readonly Edit[]} */ edits, /** @type {string} */ 
   }
 }
 
-/** @returns {import('esbuild').Plugin} which reads the sources as they are after these edits */
+/** @returns {import('esbuild').Plugin} which reads the edited sources */
 function mutant(/** @type {readonly Edit[]} */ edits) {
   const changed = new Map(edits.map(({ file }) => [join(ROOT, 'lib', file), edited(file, edits)]));
   return {
@@ -135,13 +135,13 @@ function edited(/** @type {string} */ file, /** @type {readonly Edit[]} */ edits
   return text;
 }
 
-// What a broken variant of the library is.
+// The shape of a broken variant.
 
 /**
  * @typedef {object} Mutant
- * @property {string} name as the protocol names it
+ * @property {string} name as in the protocol
  * @property {readonly Edit[]} edits
- * @property {{ scenario: string, seed: number }} [tryFirst] the shortest simulation that was seen
- *   to kill it; where it no longer does, all are tried
- * @property {readonly string[]} [skips] scenarios in which it is not safe
+ * @property {{ scenario: string, seed: number }} [tryFirst] the shortest known simulation that
+ * kills it; if it no longer does, all simulations run
+ * @property {readonly string[]} [skips] scenarios in which a safe variant is unsafe
  */

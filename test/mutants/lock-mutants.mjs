@@ -1,6 +1,6 @@
 /**
- * Broken variants of the rules of locks, by name. The contract suite must reject those that name a
- * case; the simulation must notice those with a seed that shows them.
+ * Broken variants of the rules of locks, by name. The contract suite must reject those with a case,
+ * and the simulation must detect those with a `seed`.
  */
 
 /** @import { Mutant } from './load-library.mjs' */
@@ -108,7 +108,7 @@ export const LOCK_MUTANTS = [
     edits: edit(OPENING, '(fits ? wallMs : nowMs)', 'nowMs'),
   },
   {
-    // In the simulation those who were granted locks before make good for it.
+    // In the simulation, earlier lock holders compensate for it.
     name: 'the clock goes back with that of the server',
     by: 'frees nothing and repeats no token although its clock goes back, again and again',
     edits: edit(OPENING, '...clock(stored, timeMs) };', 'lastTimeMs: timeMs };'),
@@ -116,7 +116,7 @@ export const LOCK_MUTANTS = [
 ];
 
 /**
- * Of whoever holds a lock. The simulation must notice each.
+ * Variants of a lock's holder. The simulation must detect each.
  *
  * @type {readonly (Mutant & { seed: number })[]}
  */
@@ -147,7 +147,7 @@ export const HOLDER_MUTANTS = [
 ];
 
 /**
- * Of permits, and of several locks at once. The case that is named must notice each.
+ * Variants of permits, and of several locks at once. The named case must detect each.
  *
  * @type {readonly (Mutant & { by: string })[]}
  */

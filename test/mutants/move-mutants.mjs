@@ -1,6 +1,6 @@
 /**
- * Broken variants of what changes while a fleet runs: moves between layouts and between stores, and
- * a store that may forget its last writes. Each with the scenario of the simulation that notices.
+ * Broken variants of changes at run time: moves between layouts and between stores, and a store
+ * that may lose its last writes. Each names the scenario of the simulation that detects it.
  */
 
 /** @import { Mutant } from './load-library.mjs' */

@@ -1,15 +1,15 @@
 /**
- * Every broken variant of the protocol that the tests must catch, by name, and the variants that
- * are safe and must pass: a mutant that lives where it should die means a test that is blind, and
- * one that dies where it should live means a test that cries wolf.
+ * Every broken variant of the protocol that the tests must catch, and the safe variants that must
+ * pass. A broken variant that passes means a blind test. A safe variant that fails means a false
+ * alarm.
  */
 import { UNCHECKED } from './lease-mutants.mjs';
 import { REGISTRY_MUTANTS } from './registry-mutants.mjs';
 
 /** @import { Mutant } from './load-library.mjs' */
 
-// The broken variants of the protocol that lie on the holder's side, as edits of the real keeper,
-// lease window and generator.
+// Broken variants on the holder's side of the protocol, as edits of the real keeper, lease window
+// and generator.
 
 const KEEPER = 'lease/lease-keeper.ts';
 const LEASE = 'lease/held-lease.ts';
@@ -23,14 +23,14 @@ const placeLease = 'this.asked = asked;\n    this.floorMs = grant.floorMs;';
 const fencedCase = "      case 'fenced':\n      case 'unknown':\n";
 const asksRenewal = 'const answer = await this.ask({\n        run: () => support.refreshAlive';
 
-/** Prolongs the range by what the holder believes it will be answered. */
+/** Extends the range before the answer confirms it. */
 const believes =
   'this.parts.window.raise(lease.range, this.parts.hostClock.now() + this.parts.options.ttlMs);';
 
-/** The ids of a range begin where the clock is, not at its floor. */
+/** IDs of a range begin at the clock instead of its floor. */
 const beginsAnywhere = { file: RANGE, find: 'return Math.max(0, floorTick);', put: 'return 0;' };
 
-/** A lease in the usual sense: the clock decides, ids know no range. */
+/** A conventional lease: the clock decides, and IDs have no range. */
 const ttlLease = [
   {
     file: WINDOW,
@@ -121,10 +121,10 @@ const CLIENT_MUTANTS = [
   },
 ];
 
-// The registry without one of its rules for clocks that are wrong: what a survivor tells of the
-// registry that was lost, and what keeps it from following a store to a wrong time. The model,
-// whose holders read no clock, cannot see them. That nobody is asked at all has a case in the
-// contract suite: in a fleet the ranges of survivors say nearly as much.
+// The registry without one of its rules against wrong clocks: a survivor's report about a lost
+// registry, and the limit to following a store's wrong time. The model cannot detect these
+// variants, since its holders read no clock. A case of the contract suite covers a registry that
+// asks no survivor, since in a fleet the survivors' ranges carry nearly the same data.
 
 const OPENING = 'registry/prologue.ts';
 const CLOCK = 'rows/store-clock.ts';
@@ -162,7 +162,7 @@ const TIME_MUTANTS = [
   },
 ];
 
-// Changes that the protocol expects to be safe: they may cost accuracy or order, not uniqueness.
+// Changes that the protocol considers safe: they may cost accuracy or order, not uniqueness.
 
 const MEMORY = '../test/models/memory-registry.ts';
 
@@ -176,7 +176,7 @@ const SAFE_VARIANTS = [
         find: 'const lowest = slotOf(state, this.search(request, reading));',
         put: `const free = [];
     const { workerIdMin, workerIdMax } = spanToSearch(request, state, state?.lastTimeMs ?? 0);
-    // Of millions the first few thousand are choice enough, and the harder test.
+    // A few thousand of millions are enough, and the harder test.
     const highest = Math.min(workerIdMax, workerIdMin + 4095);
     for (let id = workerIdMin; state && id <= highest; id++)
       if ((state.ceilings.get(id) ?? 0) <= state.lastTimeMs + state.slewMs) free.push(id);
@@ -186,7 +186,7 @@ const SAFE_VARIANTS = [
     ],
   },
   {
-    // An operator who sets the clock back keeps the end of what was granted by the clock's reading.
+    // An operator who sets the clock back keeps the end of all grants by the clock before.
     name: 'raw TIME without slewing',
     skips: ['settled, then lost'],
     edits: [

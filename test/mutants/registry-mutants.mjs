@@ -1,6 +1,5 @@
 /**
- * The broken variants of lease-protocol that lie on the store's side, as edits of the rules of the
- * registry.
+ * Broken variants on the store's side of the protocol, as edits of the registry's rules.
  */
 
 /** @import { Mutant } from './load-library.mjs' */
@@ -38,7 +37,7 @@ export const REGISTRY_MUTANTS = [
     ],
   },
   {
-    // The chain of nonces would notice, were it asked.
+    // The chain of nonces would detect this, but this variant ignores it.
     name: 'renew without token check',
     tryFirst: { scenario: 'network', seed: 1 },
     edits: [
@@ -58,7 +57,7 @@ export const REGISTRY_MUTANTS = [
     ],
   },
   {
-    // The ceilings are read in one call and written in a later one; up to 40 ms lie between.
+    // One call reads the ceilings, and a later one writes, up to 40 ms apart.
     name: 'acquire in two steps',
     tryFirst: { scenario: 'everything', seed: 53 },
     edits: [
@@ -155,13 +154,13 @@ export const REGISTRY_MUTANTS = [
   },
 ];
 
-// Broken variants of the registry over rows, as edits of what lies between the rules and a store.
-// The concurrent walk must notice each.
+// Broken variants of the registry over rows, as edits of the code between the rules and a store.
+// The concurrent walk must detect each.
 
 const SUPPORT = 'registry/registry-support.ts';
 const SLICE = 'registry/stored-snapshot.ts';
 
-/** `seed` is one that shows it. @type {readonly (Mutant & { seed: number })[]} */
+/** `seed` shows the error. @type {readonly (Mutant & { seed: number })[]} */
 export const ROWS_MUTANTS = [
   {
     name: 'a write that was refused counts as done',
@@ -201,8 +200,8 @@ export const ROWS_MUTANTS = [
 const LATEST = 'rows/cas-retry.ts';
 
 /**
- * Of what is asked again; `by` names the property of test/registry/fleets.spec.ts that
- * must notice.
+ * Variants of repeated requests. `by` names the property of test/registry/fleets.spec.ts that must
+ * detect it.
  *
  * @type {readonly (Mutant & { by: string })[]}
  */

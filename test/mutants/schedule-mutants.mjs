@@ -1,5 +1,5 @@
 /**
- * The broken variants of the arithmetic of ticks that the walk of every clock must catch.
+ * Broken variants of the tick computation, which the walk through every clock must catch.
  */
 /** @import { Edit } from './load-library.mjs' */
 

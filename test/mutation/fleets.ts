@@ -1,6 +1,6 @@
 /**
- * What `npm run mutate` asks where no spec has noticed a change: simulated fleets, counters and
- * locks, of few seeds. It is no spec of `npm test`, which has more of them.
+ * The last specs of `npm run mutate`, for changes that no other spec detects: simulated fleets,
+ * counters and locks, with few seeds. `npm test` skips this file, since it runs more of them.
  */
 import { describe, expect, it } from '@jest/globals';
 import { simulate as simulateCounters } from '../counters/counter-simulation.js';
@@ -11,13 +11,13 @@ const SEEDS = [1, 2];
 const FAIR = SCENARIOS.filter(({ tolerates }) => tolerates === undefined);
 
 describe('simulated fleets', () => {
-  it.each(FAIR)('make no id twice: $name', async ({ name }) => {
+  it.each(FAIR)('generate no duplicate ID: $name', async ({ name }) => {
     const { violations, idCount } = await simulate({ seed: 1, scenario: name });
     expect(violations).toEqual([]);
     expect(idCount).toBeGreaterThan(0);
   });
 
-  it.each(SEEDS)('are granted no position of a counter twice: seed %i', (seed) => {
+  it.each(SEEDS)('are granted no position of a counter again: seed %i', (seed) => {
     expect(simulateCounters(seed).twice).toEqual([]);
   });
 

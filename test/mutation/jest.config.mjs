@@ -3,7 +3,7 @@
 import { projects } from '../../jest.config.js';
 import { ROOT } from '../support/made-once.mjs';
 
-/** By room, the folders of test/ whose specs are asked. */
+/** The folders of test/ whose specs run for each room. */
 export const ROOMS = {
   core: ['core', 'lease'],
   lease: ['lease', 'registry', 'transcripts'],
@@ -13,7 +13,7 @@ export const ROOMS = {
   lock: ['lock', 'contract'],
 };
 
-/** Those that need no server. */
+/** The specs that need no server. */
 const KINDS = ['quick', 'thorough'];
 
 const room = /** @type {keyof typeof ROOMS} */ (process.env.MUTATED_ROOM ?? 'core');
@@ -34,10 +34,10 @@ export default {
   rootDir: ROOT,
   roots: [...folders, '<rootDir>/test/mutation/'],
   testSequencer: '<rootDir>/test/mutation/order.mjs',
-  // A test that waits for what a change keeps from coming; each takes a second or two.
+  // A test may wait for something that the change prevents. Each takes a second or two.
   testTimeout: 30_000,
   testEnvironment: testEnvironment.replace('<rootDir>', ROOT),
-  // Whoever makes edits of the sources by their text finds it in the sources as they are.
+  // Tests that edit the sources by text need the original sources.
   moduleNameMapper: {
     '(.*)/mutants/load-library\\.mjs$': `${process.env.MUTATED_ROOT}/test/mutants/load-library.mjs`,
     ...moduleNameMapper,

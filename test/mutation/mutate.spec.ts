@@ -1,6 +1,6 @@
 /**
- * `npm run mutate` draws the same functions by the same seed, says what it was not asked for, and
- * tells of each change that nothing noticed. The changes themselves are Stryker's, for minutes.
+ * `npm run mutate` draws the same functions by the same seed, reports invalid options, and lists
+ * each undetected change. The changes themselves come from Stryker and take minutes.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -17,19 +17,19 @@ function mutate(...options: string[]) {
 }
 
 describe('npm run mutate', () => {
-  it('fails where it has tried nothing', () => {
+  it('fails if it tried nothing', () => {
     expect(mutate('--function', 'no such function').status).toBe(1);
     expect(mutate('--room', 'cellar')).toMatchObject({ status: 2, stdout: '' });
   });
 
-  it('draws the same functions by the same seed, and others by another', () => {
+  it('draws the same functions by the same seed, and different ones by another seed', () => {
     const drawn = (seed: string, count = 20) => drawnParts('registry', { seed, count });
     expect(drawn('1')).toEqual(drawn('1'));
     expect(drawn('1', 5)).toEqual(drawn('1').slice(0, 5));
     expect(drawn('2')).not.toEqual(drawn('1'));
   });
 
-  it('tells each change that nothing noticed, and how many were noticed', () => {
+  it('lists each undetected change, and counts the detected ones', () => {
     const lines = readFileSync(join(ROOT, FILE), 'utf8').split('\n');
     const at = lines.findIndex((line) => line.includes('a > b ?'));
     const column = lines[at]!.indexOf('a > b') + 1;
@@ -50,7 +50,7 @@ describe('npm run mutate', () => {
     expect(reportOf([{ ...mutant, status: 'NoCoverage' }])).toContain('1 not noticed: 0.0 %');
   });
 
-  it('finds each function of a file by its name, and where it begins and ends', () => {
+  it('finds each function of a file by its name, with its begin and end', () => {
     const lines = readFileSync(join(ROOT, FILE), 'utf8').split('\n');
     const parts = partsOf(FILE);
     const { first } = parts.find(({ name }) => name === 'greatest')!;

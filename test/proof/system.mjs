@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Reads the systems that prove.mjs proves: test/proof/*.rules. A line with more indentation continues
+ * Reads the systems that prove.mjs proves: test/proof/*.rules. A line with more indentation adds to
  * the line before, and `#` begins a comment.
  *
  *     system lease                        begins a system

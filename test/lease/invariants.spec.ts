@@ -1,6 +1,6 @@
 /**
- * What the library asserts of itself: each broken rule is noticed before an id or a write rests on
- * it, and none is noticed where nothing is broken.
+ * The library's own invariants. Each broken rule is detected before an ID or a write depends on it,
+ * and correct code triggers none.
  */
 import { describe, expect, it } from '@jest/globals';
 import type * as core from '../../lib/core/index.js';
@@ -32,7 +32,7 @@ const REQUEST: LeaseRequest = {
 };
 const MARK = { incarnation: 'r', server: 'one', operations: 1 };
 const LEASE: WorkerLease = { ...REQUEST, workerId: 1, nonceNext: 'n2', mark: MARK };
-/** An operator lets ids begin days above; a process then tells of one more move. */
+/** An operator sets a start of IDs days ahead. A process then reports one more move. */
 const FAR = { text: '#1 f[0-9]', byMs: Infinity, floorMs: T0 + 3000 * TTL_MS };
 const MOVES: readonly WorkerLease[] = [
   { ...LEASE, fingerprint: '', move: FAR },
@@ -41,7 +41,7 @@ const MOVES: readonly WorkerLease[] = [
 
 const invariantOf = ({ details }: SnowflakeError) => (details['invariant'] as string) ?? 'none';
 
-/** What a generator notices at a time of the clock, in a range of ten ms from T0 on. */
+/** The generator's checks at a time of the clock, in a range of ten ms from T0 on. */
 async function ofIds(edits: Edits, nowMs: number): Promise<string> {
   const lib = (await loadLibrary(edits, 'core/index.ts')) as typeof core;
   const window = new lib.LeaseWindow(lib.layouts.snowflake());
@@ -55,7 +55,7 @@ async function ofIds(edits: Edits, nowMs: number): Promise<string> {
   }
 }
 
-/** What a holder notices of an answer that is older than what it knows. */
+/** The holder's checks of an answer that is older than its data. */
 async function ofLateRenewal(edits: Edits): Promise<string> {
   const { HeldLease } = (await loadLibrary(edits, 'lease/held-lease.ts')) as typeof heldLease;
   const { LeaseWindow, layouts } = (await loadLibrary(edits, 'core/index.ts')) as typeof core;
@@ -78,7 +78,7 @@ async function ofLateRenewal(edits: Edits): Promise<string> {
 
 const MODEL = '../test/models/memory-registry.ts';
 
-/** What stores notice of a fleet that finds no registry, of other ttls, and of moves. */
+/** The stores' checks with an absent registry, other ttls, and moves. */
 async function ofStores(edits: Edits): Promise<string[]> {
   const { MemoryRegistry } = (await loadLibrary(edits, MODEL)) as typeof memory;
   const { RegistrySupport } = (await loadLibrary(
@@ -90,7 +90,7 @@ async function ofStores(edits: Edits): Promise<string[]> {
   const store = new MapStore(() => reading);
   const support = new RegistrySupport(store);
   const seen = { memory: new Set<string>(), rows: new Set<string>() };
-  // A store of rows may have made its header, which grants nothing.
+  // A store of rows may have created its header, which grants nothing.
   const held = () => [...store.rows.values()].filter(({ token }) => token !== undefined);
   const kept = () => structuredClone([registry.state, held()]);
   const requests = [TTL_MS, TTL_MS, 2 * TTL_MS, TTL_MS].map((ttlMs) => ({ ...REQUEST, ttlMs }));

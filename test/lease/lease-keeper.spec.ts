@@ -6,15 +6,15 @@ import type { SnowflakeError } from '../../lib/errors.js';
 import { codeOf } from '../until.js';
 import { process, World } from './world.js';
 
-// The start with a worker id of which nobody knows what it made before: it waits for the clock, and
-// no longer than a start may, whatever the clock does meanwhile.
+// The start with a worker ID whose earlier IDs are unknown. It waits for the clock, but no longer
+// than a start may, however the clock moves.
 
 afterEach(() => Logger.overrideLogger(true));
 
 const AHEAD_MS = 1000;
 const LIMIT_MS = 3000;
 
-/** What a start came to, and what it said meanwhile. */
+/** The result of a start, and its log lines. */
 function started(time: SettableTime, clock = { now: () => time.now() }) {
   const said: string[] = [];
   const note = (text: string) => void said.push(text);
@@ -91,7 +91,7 @@ describe('the keeper', () => {
     const world = new World();
     const { keeper, generator } = process(world);
     await keeper.refresh();
-    // Of a range without a beginning every id lies in the second half.
+    // In a range without a start, every ID is in the second half.
     generator.nextId();
     await world.time.advance(100);
     expect(world.calls).toEqual(['acquire', 'renew']);
@@ -203,7 +203,7 @@ describe('the keeper', () => {
     expect(keeper.state).toBe('degraded');
     world.isSlow = false;
     const ceilingTick = first.ceilingTick;
-    // The worker id passes to a new lease before the answer arrives.
+    // The worker ID passes to a new lease before the answer arrives.
     const owner = world.registry.state!.holders.get(0)!;
     world.registry.state!.holders.set(0, {
       ...owner,
@@ -227,7 +227,7 @@ describe('the keeper', () => {
     expect(holders.size).toBe(1);
     holders.set(0, { ...holders.get(0)!, token: 'somebody else', floorMs: ceilings.get(0)! });
     world.isSlow = true;
-    // Two renewals are answered FENCED: the first too late, the second in time.
+    // Two renewals get the answer FENCED: the first too late, the second in time.
     const late = keeper.refresh();
     await world.time.advance(2000);
     await late;
@@ -381,7 +381,7 @@ describe('the keeper', () => {
     await keeper.start();
     await world.time.advance(40_000);
     const before = window.layout.parse(generator.nextId());
-    // The registry was last asked 40 s ago, so a step back by 30 s is no step back to it.
+    // The registry's last call was 40 s ago, so a clock 30 s back is still ahead of it.
     world.time.wallMs -= 30_000;
     await keeper.refresh();
     const after = window.layout.parse(generator.nextId());
@@ -437,7 +437,7 @@ describe('the keeper', () => {
 });
 
 /*
- * The keeper where two things happen at once: an end during a switch, refused ids during an outage.
+ * The keeper during concurrent events: an end during a switch, refused IDs during an outage.
  */
 describe('the keeper', () => {
   it.each([
@@ -452,7 +452,7 @@ describe('the keeper', () => {
     world.time.wallMs -= 30_000;
     world.isSlow = true;
     const refreshing = keeper.refresh();
-    // The renewal is answered, then the acquire of the other worker id hangs.
+    // The renewal gets an answer, then the acquire of the other worker ID hangs.
     await world.time.advance(0);
     world.deliver();
     await world.time.advance(0);
@@ -476,7 +476,7 @@ describe('the keeper', () => {
     generator.nextId();
     world.isDown = true;
     world.time.wallMs += 120_000;
-    // Ids are spent by the sequence until there are none, and asked for every 5 ms from then on.
+    // The calls use up the sequence, and then try again every 5 ms.
     const isRefused = () => {
       try {
         generator.nextIds(4096);

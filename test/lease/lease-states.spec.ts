@@ -1,4 +1,4 @@
-/** Every change there is; whatever is not named here leaves the state as it is. */
+/** Every state change. All other events leave the state unchanged. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { MemorySupport, startSnowflake, type SnowflakeModuleOptions } from 'nestjs-snowflake';
@@ -80,8 +80,8 @@ describe('the table of lease states', () => {
 });
 
 /*
- * A registry that is kept for others, or that forgot what its holders know: another layout,
- * another version of the protocol, a shorter quarantine.
+ * A registry reserved for others, or without the data of its holders: another layout, another
+ * version of the protocol, a shorter quarantine.
  */
 const LATER = '3';
 
@@ -240,13 +240,17 @@ describe('a renewal that has to wait', () => {
 });
 
 /*
- * What an application is told of its worker id: every change once, in a chain without a gap, and
- * never while ids can still be made under a lease that is gone. Its own function does no harm.
+ * The application's notifications about its worker ID: every change once, in a chain without a gap,
+ * and none while IDs are still possible under an ended lease. An error of its callback does no
+ * harm.
  */
 
 const moveOf = ({ from, to }: WorkerIdChange) => `${from} -> ${to}`;
 
-/** A process that is moved, fenced, cloned and stopped: what it is told, and what ids say then. */
+/**
+ * A process that is moved, fenced, cloned and stopped: its notifications, and the results of ID
+ * calls.
+ */
 async function story(Keeper: typeof LeaseKeeper): Promise<string[]> {
   const world = new World();
   const { parts, generator } = process(world);
@@ -283,7 +287,7 @@ async function story(Keeper: typeof LeaseKeeper): Promise<string[]> {
 const TOLD = [
   'undefined -> 0, status 0, none',
   '0 -> 1, status 1, none',
-  // Its range lasts, although somebody else has the worker id now.
+  // Its range is still valid, although another process has the worker ID now.
   '1 -> undefined, status undefined, none',
   'undefined -> 2, status 2, none',
   '2 -> undefined, status undefined, LEASE_LOST',
@@ -331,7 +335,7 @@ describe('the option onWorkerIdChange', () => {
     jest.restoreAllMocks();
   });
 
-  /** Of an application on a clock that is set back between two renewals. */
+  /** The clock of this application is set back between two renewals. */
   async function movedBy(onWorkerIdChange: SnowflakeModuleOptions['onWorkerIdChange']) {
     const time = new SettableTime();
     const support = new MemorySupport({ rows: new MemoryRows(time) });

@@ -1,5 +1,6 @@
 /**
- * The option `regions` where the application replaces parts, and a claim whose store answers badly.
+ * The option `regions` with parts replaced by the application, and with wrong answers from a
+ * claim's store.
  */
 import { describe, expect, it } from '@jest/globals';
 import { ScheduleModule } from '@nestjs/schedule';

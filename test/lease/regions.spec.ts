@@ -1,6 +1,6 @@
 /**
- * The option `regions` on the whole way, in time that a test moves: two regions, each with its own
- * registry, and a registry of regions that is slow, away, new or of something else.
+ * The option `regions` from end to end, in simulated time. Two regions have a registry each, and
+ * the registry of regions is slow, unavailable, new, or of another kind.
  */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
@@ -59,7 +59,7 @@ afterEach(async () => {
   Logger.overrideLogger(true);
 });
 
-/** A region with a store of its own, and a link of its own to the registry of regions. */
+/** A region with its own store, and its own link to the registry of regions. */
 function regionOf(number: number, name = `region ${number}`, aheadMs = 0) {
   const store = new RegionStore(name, time, aheadMs);
   const own = new Link(store, time);
@@ -95,7 +95,7 @@ const failed = (start: Promise<unknown>) =>
     (error: SnowflakeError) => error,
   );
 
-/** How long it takes until it is so; fails after some minutes. */
+/** How long the condition takes; fails after some minutes. */
 async function within(isSo: () => boolean, minutes = 2): Promise<number> {
   const fromMs = time.passedMs;
   while (!isSo()) {
@@ -144,7 +144,7 @@ describe('a region', () => {
     for (let n = 0; n < 10; n++) await start();
     regions.writeCount = 0;
     await time.advance(5 * MINUTE_MS);
-    // One in 6.7 s, and what looks at the same moment.
+    // One write in 6.7 s, and simultaneous ones.
     expect(regions.writeCount).toBeLessThan(3 * (300 / 6.7));
     expect(regions.writeCount).toBeGreaterThan(300 / 20);
   });
@@ -246,7 +246,7 @@ describe("another region's number", () => {
       const { message } = second.region();
       expect(message).toMatch(/Two regions have one number.* belongs to one of registry/);
       expect(told('Two regions have one number')).toEqual([{ level: 'error', text: message }]);
-      // Ids are made by both, and it is up to the operator to end that.
+      // Both regions generate IDs, and only the operator can end this.
       expect(second.ids.nextId()).toBeGreaterThan(0n);
       expect(healthOf(second.ids)).toMatchObject({ status: 'degraded', health: { message } });
       expect(metricsOf(second.ids)).toEqual({ conflict: 1, unchecked: 0 });
@@ -355,7 +355,7 @@ describe("a region's own registry", () => {
       const states = all.map(({ region }) => region().state);
       expect(states).toEqual(['claimed', 'claimed', 'claimed']);
     }
-    // One that comes while the number is still that of the lost registry waits for it.
+    // A process that starts while the number belongs to the lost registry waits for it.
     store.lose();
     all.push(await start());
     expect(all.at(-1)!.region().state).toBe('claimed');
@@ -400,7 +400,7 @@ describe("a region's own registry", () => {
     const apart = new Link(store, time);
     await start({ support: apart });
     const all = await start({ support: own });
-    // One process hears of nothing, and goes on with the old incarnation for as long as it may.
+    // One process is cut off, and continues with the old incarnation as long as it may.
     apart.isCut = true;
     store.lose();
     await time.advance(3 * MINUTE_MS);

@@ -1,6 +1,6 @@
 /**
- * What is shown while renewals fail, whatever else happens; what a support may do wrong; and which
- * clock is followed where one of them is wrong.
+ * The status while renewals fail, with other events; errors of a support; and the choice between
+ * clocks if one of them is wrong.
  */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -13,7 +13,7 @@ const SECOND = 1000;
 const EVENTS = ['down', 'up', 'renew', 'ids', 'fence', 'wait', 'some', 'long', 'server'] as const;
 type Event = (typeof EVENTS)[number];
 
-/** The worker id of a holder goes to somebody else, as far as the registry knows. */
+/** The registry gives a holder's worker ID to another process. */
 function fence(world: World): void {
   const { holders, ceilings } = world.registry.state!;
   for (const [workerId, owner] of holders) {
@@ -34,7 +34,7 @@ describe('while renewals fail', () => {
     world.isDown = true;
     await keeper.refresh();
     expect(keeper.state).toBe('degraded');
-    // It enters the range behind the old one, and nobody has answered since.
+    // It enters the range after the old one, and no answer has arrived since.
     await world.time.advance(60 * SECOND);
     generator.nextId();
     expect(keeper.workerId).toBe(1);
@@ -84,7 +84,7 @@ describe('while renewals fail', () => {
             try {
               generator.nextIds(5000);
             } catch {
-              // Refused is not what this is about.
+              // A refusal is not part of this test.
             }
           },
           fence: () => fence(world),
@@ -116,7 +116,7 @@ describe('a faulty support', () => {
     for (let n = 0; n < 5; n++) await new Promise((resolve) => setImmediate(resolve));
   };
 
-  /** Answers wrongly from now on. */
+  /** Answers incorrectly from now on. */
   function wrong(answer: () => unknown) {
     const world = new World();
     const it = holder(world, { startTimeoutMs: 3 * SECOND });
@@ -248,7 +248,7 @@ describe('a faulty support', () => {
       await keeper.refresh();
     }
     expect(news.filter((line) => line.includes('clock of this host'))).toHaveLength(1);
-    // Somebody sets the clock of the host, and it goes wrong again.
+    // An operator corrects the host's clock, and it goes wrong again.
     world.time.wallMs += world.storeAheadMs;
     world.storeAheadMs = 0;
     await keeper.refresh();
@@ -264,13 +264,13 @@ describe('a faulty support', () => {
 });
 
 /*
- * Ranges that overlap, which a registry grants only where it lost data and did not know of the
- * longest lease: nobody goes on in such a range once it is known.
+ * Overlapping ranges, which a registry grants only after a loss of data without the longest lease.
+ * A process leaves such a range as soon as it detects this.
  */
 const LONG = { ttlMs: 60_000 };
 const SHORT = { ttlMs: 10_000 };
 
-/** With one worker id to be had. */
+/** Only one worker ID is available. */
 function alone<T extends { parts: object }>(one: T): T {
   Object.assign(one.parts, { workerIds: { min: 0, max: 0 } });
   return one;
@@ -282,7 +282,7 @@ describe('a holder of a long lease whose registry lost its data', () => {
     const old = holder(world, LONG);
     await old.keeper.start();
     const made = [old.generator.nextId()];
-    // Its first id lies in the second half of a range without a beginning, so that it renews.
+    // In a range without a start, its first ID is in the second half, so it renews.
     await world.time.advance(100);
     world.registry.state = undefined;
     const other = holder(world, SHORT);
@@ -368,7 +368,7 @@ describe('a process with the correct time', () => {
     const { keeper, generator, window, news } = holder(world, { onClockSkew: 'reject' });
     await keeper.start();
     generator.nextId();
-    // A host whose clock is as wrong as the store's vouches for it, and both are set right.
+    // A host with the same wrong clock as the store confirms that clock. Then both are corrected.
     world.storeAheadMs = 110_000;
     await holder(world, {}, world.storeAheadMs).keeper.start();
     world.storeAheadMs = 0;

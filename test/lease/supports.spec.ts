@@ -1,5 +1,6 @@
 /**
- * Worker ids without end, of whatever support: one generator at a time, and the next behind it.
+ * Worker IDs without an end, from any support: one generator at a time, and the next one's IDs come
+ * after it.
  */
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ScheduleModule } from '@nestjs/schedule';
@@ -25,7 +26,7 @@ import { processWide } from '../../lib/process-wide.js';
 import { codeOf, runs } from '../until.js';
 import { process, World } from './world.js';
 
-/** As docs/guides/writing-a-support.md teaches it, with a service that answers `workerId`. */
+/** As docs/guides/writing-a-support.md shows it, with a service that returns `workerId`. */
 function numberService(workerId: number): IDistributedSupport {
   const grant = { status: 'ok', workerId, floorMs: -Infinity, ceilingMs: Infinity } as const;
   return { getNextWorkId: async () => grant, refreshAlive: async () => grant };
@@ -33,7 +34,7 @@ function numberService(workerId: number): IDistributedSupport {
 
 const SILENT = { log() {}, warn() {}, error() {} };
 
-/** What a process before this one did is known to nobody. */
+/** There is no record of the IDs of an earlier process. */
 function forgetTheProcess(): void {
   processWide('endless-worker-ids', () => new Map()).clear();
 }
@@ -68,7 +69,7 @@ describe.each([
     const time = new SettableTime();
     const options = { ...given, support: supportOf(77), clock: time, timers: time };
     const made: bigint[] = [];
-    // The clock does not move in between: what an application does that is started over at once.
+    // The clock stays still, as if an application restarts immediately.
     for (let n = 0; n < 3; n++) {
       const { app, ids } =
         n === 0 ? await startWhileTimePasses(time, options) : await start(options);
@@ -125,7 +126,7 @@ describe.each([
       code: 'CONFIG_INVALID',
       message: expect.stringMatching(/must wait \d+ ms until the clock has passed them/) as unknown,
     });
-    // Nothing is left claimed by a start that failed.
+    // A failed start leaves no claim behind.
     await expect(startWhileTimePasses(time, options)).rejects.not.toThrow(/already serves/);
   });
 
@@ -193,7 +194,7 @@ describe('a registry in memory, lost at a restart', () => {
       const { app, ids } = await startWhileTimePasses(time, options);
       takeAll(ids, made);
       await app.close();
-      // No process starts over within the same millisecond.
+      // Two starts of a process never share a millisecond.
       time.wallMs += 1;
     }
     expect(made.length).toBeGreaterThan(3 * 4000);
@@ -210,7 +211,7 @@ describe('a registry in memory, lost at a restart', () => {
 });
 
 describe('two copies of the package in one process', () => {
-  /** With a Nest of its own, as the copies that a process loads have. */
+  /** With its own Nest, like the copies that a process loads. */
   const copy = async () => {
     jest.resetModules();
     const { Test: NestTest } = await import('@nestjs/testing');
@@ -251,7 +252,7 @@ describe('two copies of the package in one process', () => {
     expect(one.core.joinSharedLease).not.toBe(other.core.joinSharedLease);
     const owner = await one.open({ workerId: 81, sharesLease: true });
     const { sharedLease } = owner.ids;
-    // As a thread has it, after its way there.
+    // As a thread receives it in a message.
     const joined = await other.open({ support: structuredClone(sharedLease) });
     const plain = other.core.joinSharedLease(sharedLease);
     expect(joined.ids.status.workerId).toBe(81);
@@ -262,7 +263,7 @@ describe('two copies of the package in one process', () => {
     expect(new Set(made).size).toBe(made.length);
     expect(new Set(made.map((id) => owner.ids.parse(id).workerId))).toEqual(new Set([81]));
     await joined.app.close();
-    // Its end concerns it alone.
+    // The end of one does not affect the other.
     expect(codeOf(() => joined.ids.nextId())).toBe('NOT_READY');
     expect(made).not.toContain(plain.nextId());
     await owner.app.close();
@@ -281,7 +282,7 @@ describe('two copies of the package in one process', () => {
 });
 
 /*
- * A lease that threads share, as its keeper and those threads see it.
+ * A lease that threads share, as seen by its keeper and those threads.
  */
 /** A process of two more threads in a world. */
 function sharing(given: Partial<LeaseOptions> = {}, storeAheadMs = 0) {
@@ -351,7 +352,7 @@ describe('a thread that shares a lease', () => {
     const more = other.generator.nextIds(5000);
     expect(more[0]! > ids.at(-1)!).toBe(true);
     await owner.keeper.stop();
-    // Given back behind the last of them, although it was made in another thread.
+    // Released after the last ID, although another thread generated it.
     const lastMs = one.window.layout.parse(more.at(-1)!).timestampMs;
     expect(world.released).toEqual([lastMs]);
   });

@@ -1,5 +1,5 @@
 /**
- * Those who wait for an id: what they cost is counted in looks and timers, never timed.
+ * Calls that wait for an ID. Their cost is counted in checks and timers, not in time.
  */
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
@@ -14,7 +14,7 @@ import { process as holder, World } from './world.js';
 
 const CROWD = 20_000;
 
-/** Counts how often the generator is asked. */
+/** Counts the calls of the generator. */
 function watched(generator: SnowflakeGenerator) {
   const count = { looks: 0 };
   const nextIdAtOnce = generator.nextIdAtOnce.bind(generator);
@@ -22,7 +22,7 @@ function watched(generator: SnowflakeGenerator) {
   return count;
 }
 
-/** What another thread changes. */
+/** The data that another thread changes. */
 const changeIn = ({ sharedMemory, signals }: LeaseWindow) =>
   sharedMemory === undefined ? undefined : signals.untilChange(signals.changeCount);
 
@@ -40,7 +40,7 @@ function lineOn(world: World, window: LeaseWindow, generator: SnowflakeGenerator
   return { line, wait, served, count: watched(generator) };
 }
 
-/** A process whose store is away and whose range is used up. */
+/** A process with an unavailable store and a used-up range. */
 async function outage() {
   const world = new World();
   const it = holder(world, { reserveMs: 0 });
@@ -59,7 +59,7 @@ describe('many callers that wait for the store', () => {
     const before = timerCount();
     const waiting = Array.from({ length: CROWD }, () => wait());
     await turn();
-    // That of the line, and that of the keeper, which was asked to renew soon.
+    // The timer of the queue, and that of the keeper, which must renew soon.
     expect(timerCount() - before).toBeLessThanOrEqual(2);
     count.looks = 0;
     await world.time.advance(10_000);
@@ -201,7 +201,7 @@ describe('callers in a thread that shares a lease', () => {
     await turn();
     expect(count.looks).toBe(1);
     await owner.keeper.start();
-    // No timer is moved here: the memory says it.
+    // No timer moves here: the shared memory has the result.
     expect(new Set(await Promise.all(waiting)).size).toBe(100);
     await owner.keeper.stop();
   });

@@ -1,7 +1,7 @@
 /**
- * The table of architecture.md, measured: how often each layer asks a store that refuses, answers
- * late or never answers, how long it pauses, and when it ends. The stores themselves are measured
- * by `test/stores/who-asks-again.spec.ts`.
+ * Measures the table of architecture.md: how often each layer calls a store that refuses, answers
+ * late or never answers, how long it pauses, and when it ends. `test/stores/who-asks-again.spec.ts`
+ * measures the stores themselves.
  */
 import { describe, expect, it } from '@jest/globals';
 import { RowCounters } from '../../lib/counters/row-counters.js';
@@ -19,17 +19,17 @@ import { LockWorld, namedLock, type Way } from '../lock/held-locks.js';
 import { CountingStore, kept } from '../segments/segment-simulation.js';
 import { process, World } from './world.js';
 
-/** The longest pauses: each is drawn from 0 up to this part of its span. */
+/** The longest pauses. Each is drawn from 0 up to this part of its span. */
 const random = () => 1;
 const MINUTES = 10 * 60_000;
 
 interface Ended {
-  /** When it ended, in ms; undefined if it never does. */
+  /** The time of its end in ms; undefined without an end. */
   readonly atMs: number | undefined;
   readonly error?: unknown;
 }
 
-/** Lets ten minutes go by. */
+/** Advances the time by ten minutes. */
 async function endOf(time: SettableTime, call: Promise<unknown>): Promise<Ended> {
   const startMs = time.passedMs;
   let ended: Ended = { atMs: undefined };
@@ -39,13 +39,13 @@ async function endOf(time: SettableTime, call: Promise<unknown>): Promise<Ended>
   return ended;
 }
 
-/** The times between calls, but those that a call took itself. */
+/** The times between calls, without the duration of the calls. */
 function pausesOf(calls: readonly number[], tookMs = 0): number[] {
   return calls.slice(1).map((atMs, at) => atMs - calls[at]! - tookMs);
 }
 
 describe('a keeper', () => {
-  /** A process whose calls are noted. */
+  /** A process with recorded calls. */
   function processIn(world: World) {
     const calls: number[] = [];
     const noted = <T>(call: () => Promise<T>): Promise<T> => {
@@ -121,7 +121,7 @@ describe('a keeper', () => {
         end: `${start} and the try after it; later never`,
       },
     ]);
-    // The try that was due when the time was over, and its pause.
+    // The attempt that was due at the end of the time, and its pause.
     const lastMs = calls.at(-1)!;
     expect([calls.at(-2)! <= 30_000, lastMs > 28_000]).toEqual([true, true]);
     expect(atMs!).toBeLessThanOrEqual(30_000 + 2000 + 2000);
@@ -159,7 +159,7 @@ describe('a keeper of buffered numbers', () => {
     void keeper.refresh();
     await time.advance(MINUTES);
     const row = retryRow('keeper of buffered numbers');
-    // Half of each span is drawn here.
+    // The random value here is half of each span.
     expect(seconds(2 * Math.max(...pausesOf(calls)))).toBe(row.pause);
     expect([calls.length > 300, row.tries, row.end]).toEqual([true, 'any number', 'never']);
   });
@@ -231,7 +231,7 @@ class IllRows extends MemoryRows {
 
   override async write(write: RowWrite): Promise<boolean> {
     if (this.illness === 'none') return super.write(write);
-    // Others were at it.
+    // Other processes were creating it.
     return undefined as never;
   }
 }

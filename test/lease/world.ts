@@ -1,6 +1,6 @@
 /**
  * A small world for the keeper: the real keeper, lease window and generator on the reference
- * registry, with time that a test moves and a store that a test can break.
+ * registry, with time and store under the test's control.
  */
 import { MemoryRegistry, stateOf } from '../models/memory-registry.js';
 import { layouts } from '../../lib/core/layout/presets.js';
@@ -19,12 +19,12 @@ import { LeaseKeeper } from '../../lib/lease/lease-keeper.js';
 import { LEASE_DEFAULTS, type LeaseOptions } from '../../lib/lease/lease-options.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 
-/** The registry behind a wire that a test can cut or slow down, on a server with its own clock. */
+/** The registry behind a wire that a test can cut or slow down. Its server has its own clock. */
 export class World implements IDistributedSupport {
   readonly registry = new MemoryRegistry();
   readonly time = new SettableTime();
   server = 'one';
-  /** The store's clock minus the hosts'. */
+  /** The store's clock minus the hosts' clock. */
   storeAheadMs = 0;
   isDown = false;
   /** Answers are held back until `deliver`. */
@@ -33,7 +33,7 @@ export class World implements IDistributedSupport {
   released: (number | undefined)[] = [];
   private held: (() => void)[] = [];
 
-  /** Its registry begins with it, unless it `isAbsent`. */
+  /** Its registry exists from the start, unless it `isAbsent`. */
   constructor({ isAbsent = false, storeAheadMs = 0 } = {}) {
     this.storeAheadMs = storeAheadMs;
     if (!isAbsent) this.registry.state = stateOf(newHeader(this.reading()));

@@ -1,6 +1,6 @@
 /**
- * What a lock costs where nobody else wants it, counted and not measured: promises, timers, signals
- * of Node, writes and bytes, by store. A change that costs more is red, whatever the machine.
+ * The cost of an uncontended lock, in counts instead of times: promises, timers, signals of Node,
+ * writes and bytes, by store. A change that costs more fails on any machine.
  */
 import { randomUUID } from 'node:crypto';
 import { createHook } from 'node:async_hooks';
@@ -25,7 +25,7 @@ interface Costs {
 
 interface Budget {
   readonly url: () => Promise<string>;
-  /** Of an acquire and its release by `using`, and of one extension. */
+  /** The costs of an acquire and release by `using`, and of one extension. */
   readonly using: Costs;
   readonly extend: Costs;
 }
@@ -73,7 +73,7 @@ const BUDGETS: Record<string, Budget> = {
 };
 
 /*
- * Counts while it is told to, by what everybody uses.
+ * Counts these operations in the whole process while active.
  */
 
 const NONE: Costs = { promises: 0, timers: 0, signals: 0, writes: 0, bytes: 0 };
@@ -117,7 +117,7 @@ function end(): Costs {
 }
 afterEach(() => void end());
 
-/** The least of several, since what else goes on in the process can only add to it. */
+/** The minimum of several runs, since other work in the process only adds to the counts. */
 async function costsOf(run: () => Promise<unknown>): Promise<Costs> {
   for (let count = 0; count < 3; count++) await run();
   let least: Costs = { ...NONE, promises: Infinity };

@@ -1,6 +1,6 @@
 /**
- * What a caller of locks gets: a section under a lock, a word with whoever holds it, the order of
- * those who wait, and errors that say what happened.
+ * A caller's view of locks: a section under a lock, a message to the holder, the order of waiting
+ * callers, and errors with their cause.
  */
 import { executionAsyncResource } from 'node:async_hooks';
 import { describe, expect, it } from '@jest/globals';
@@ -62,7 +62,7 @@ describe('using', () => {
     expect(other.locks.status.waitingCount).toBe(1);
     end.resolve();
     await running;
-    // A release is told: no time goes by.
+    // A release sends a message, so no time passes.
     await world.time.advance(0);
     expect(await waiting).toBe('then');
     expect(await world.timersLeft()).toBe(0);
@@ -115,7 +115,7 @@ describe('using', () => {
     );
     await world.settled(Promise.all(callers), 1);
     expect(order).toEqual(Array.from({ length: 20 }, (_, at) => at));
-    // Nobody asks the store in vain.
+    // No caller asks the store in vain.
     expect(link.countOf('acquire')).toBe(20);
   });
 
@@ -190,7 +190,7 @@ describe('a section inside a section', () => {
     const traces = new Set<number>();
     for (let count = 0; count < 20; count++) {
       await new LockWorld().process().locks.using('a', () => undefined);
-      // What each storage that was ever used leaves on each promise, up to Node 22.
+      // Each storage that was ever used adds to every promise, up to Node 22.
       traces.add(Object.getOwnPropertySymbols(executionAsyncResource()).length);
     }
     expect(traces.size).toBe(1);
@@ -311,9 +311,8 @@ describe('status and listeners', () => {
 });
 
 /*
- * A key of texts that others have sent is the name of a lock, whatever they hold, and two texts
- * never have one name; a part that is missing is refused, and so is a name that is none, by where
- * and why.
+ * A key of foreign strings becomes the name of a lock, whatever they contain, and two keys never
+ * share a name. A missing part and an invalid name are refused, with the position and the reason.
  */
 const TEXTS = [
   'a b',
@@ -412,8 +411,8 @@ describe('an invalid name', () => {
 });
 
 /*
- * A section that hangs does not keep its lock for ever where an end was set, and is spoken of where
- * none was.
+ * A section that hangs keeps its lock only until its end, if one is set. Without one, a log line
+ * reports it.
  */
 const TTL_MS = 9000;
 const AT_MOST = { holdAtMostMs: 60_000 };

@@ -1,6 +1,7 @@
 /**
- * Locks in an etcd of three members: while its leader is killed nobody holds a lock beside another
- * one, and who holds one keeps it; an etcd that was restored grants nothing until it may.
+ * Locks in an etcd with three members. While its leader is killed, each lock has at most one
+ * holder, and holders keep their locks. A restored etcd grants nothing until earlier holders have
+ * ended.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +23,7 @@ afterEach(async () => {
 });
 afterAll(() => cluster.stop());
 
-/** Each process begins with another member. */
+/** Each process starts with a different member. */
 function storesOf(namespace: string, count: number, { members } = cluster): LockStore[] {
   return Array.from({ length: count }, (_, at) => {
     const all = members.map(({ port }) => `http://127.0.0.1:${port}`);
@@ -34,14 +35,14 @@ function storesOf(namespace: string, count: number, { members } = cluster): Lock
   });
 }
 
-/** As a holder does that finds the store away. */
+/** Like a holder whose store is unavailable. */
 async function answered<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await ask();
     } catch (error) {
       if (!isSnowflakeError(error)) throw error;
-      // The pace of a holder that asks again.
+      // The pace of a holder that tries again.
       await sleep(100);
     }
   }
@@ -60,7 +61,7 @@ describe('locks on three members', () => {
     });
     expect(await store.locks!()).toMatchObject([{ lock: 'a', token: held.token }]);
     await cluster.start(leader);
-    // The leader that is new may lack what was granted: no lock that does not stand there is free.
+    // The new leader may lack earlier grants, so it treats no absent lock as free.
     expect(await other.acquire(namedLock('b', LONG))).toMatchObject({ status: 'wait' });
     await store.release(held);
     expect((await heldIn(other, namedLock('a', LONG))).token > held.token).toBe(true);
@@ -70,11 +71,11 @@ describe('locks on three members', () => {
     const stores = storesOf(randomUUID(), 6);
     const killing = (async () => {
       for (let count = 0; count < 2; count++) {
-        // Locks are held by then, and the last leader is back.
+        // By then locks are held, and the last leader is back.
         await sleep(4000);
         const leader = await cluster.leader();
         await cluster.kill(leader);
-        // The others elect one meanwhile.
+        // In the meantime, the others elect a leader.
         await sleep(2000);
         await cluster.start(leader);
       }
@@ -83,7 +84,7 @@ describe('locks on three members', () => {
     const isEnough = (seen: WalkReport) => seen.grantCount > 20 && seen.extendedCount > 5;
     const report = await walkLocks({ ...pace, stores, isEnough });
     await killing;
-    // Whether a call fails is chance: another member may answer it before its time is over.
+    // A call may or may not fail, since another member may answer it in time.
     expect([report.twoHolders, report.fallenTokens]).toEqual([[], []]);
   });
 
@@ -117,7 +118,7 @@ describe.each([1, 3])('locks on %d member(s) whose folders are restored', (membe
     const held = await heldIn(store, namedLock('a', short));
     await heldIn(store, namedLock('b', short));
     await own.restore();
-    // Whoever held it last is not known to it, and whoever held it before is.
+    // The store lacks the last holder, and still has the one before.
     for (const request of [namedLock('a', short), old]) {
       expect(await answered(() => stranger.acquire(request))).toMatchObject({ status: 'wait' });
     }

@@ -1,6 +1,6 @@
 /**
- * Locks in etcd keep the contract: once with the leases, the clock and the cluster in the hands of
- * the test, once by etcd's own clock; and while keys are spoilt, lost and restored.
+ * Locks in etcd satisfy the contract: once with leases, clock and cluster under the test's control,
+ * and once by etcd's own clock; and while keys are corrupted, lost and restored.
  */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -18,11 +18,11 @@ import { loadLibrary } from '../mutants/load-library.mjs';
 import { failureOf } from '../stores/redis-lab.js';
 
 interface SettableEtcdLocks extends SettableLockStore {
-  /** Closes what was opened since it was called last. */
+  /** Closes everything opened since its last call. */
   end(): Promise<void>;
 }
 
-/** @param etcd the endpoint of a member @param make the locks as they are, or a mutant of them */
+/** @param etcd the endpoint of a member @param make the locks, or a mutant of them */
 function settableEtcdLocks(etcd: () => string, make = etcdLocks): SettableEtcdLocks {
   const { clockControl, lossControl, made, end } = settableEtcd<LockStore>(etcd);
   return {
@@ -35,8 +35,8 @@ function settableEtcdLocks(etcd: () => string, make = etcdLocks): SettableEtcdLo
 }
 
 /*
- * A client of locks in etcd that read what it needs and stalls before it writes, through a gateway
- * that lets something else happen in between.
+ * A client of locks in etcd that stalls between its read and its write. Its gateway runs other
+ * operations in between.
  */
 
 type Make = typeof etcdLocks;
@@ -45,11 +45,11 @@ interface Stall {
   readonly keys: EtcdKeys;
   readonly stalled: LockStore;
   readonly other: LockStore;
-  /** Runs once, when the stalled client is about to write what says so. */
+  /** Runs once, when the stalled client is about to write the matching data. */
   readonly before: (isWritten: Says, run: () => Promise<void>) => void;
   /** Changes the answer to such a write, once. */
   readonly instead: (isWritten: Says, answer: (body: string) => string) => void;
-  /** From now on another leader answers. */
+  /** From now on a different leader answers. */
   readonly elect: () => void;
 }
 
@@ -58,7 +58,7 @@ type Says = (body: string) => boolean;
 const LONG = { ttlMs: 30_000, longestMs: 30_000 };
 const grants = (body: string): boolean => body.includes('"lease"');
 
-/** What the stalled client is answered, or how the other one ends; each says `good` as it is. */
+/** The answer to the stalled client, or the result of the other one. A correct result is `good`. */
 const STALLS: Readonly<Record<string, (stall: Stall) => Promise<string>>> = {
   'is not granted by an attempt that stalled until everything was lost': async (stall) => {
     const { keys, stalled, other, before } = stall;
@@ -101,7 +101,7 @@ const STALLS: Readonly<Record<string, (stall: Stall) => Promise<string>>> = {
     return status === 'lost' ? 'good' : status;
   },
   'is not released by a holder that stalled until another one held it': async (stall) => {
-    // It has the lease of the first one in mind, and has to read for the second.
+    // The store remembers the first lease, and must read to release the second.
     const first = await heldIn(stall.stalled, namedLock('a', LONG));
     const second = await handedOn(stall);
     const third = await handedOn(stall);
@@ -137,7 +137,7 @@ function nextTerm(body: string): string {
   return body.replace(/"raft_term":"(\d+)"/, (_, term) => `"raft_term":"${Number(term) + 1}"`);
 }
 
-/** As if the time of the first holder were over. */
+/** Simulates the end of the first holder's time. */
 async function handedOn({ keys, other }: Stall): Promise<HeldLock> {
   await keys.delete('locks/held/a');
   return heldIn(other, namedLock('a', LONG));
@@ -166,7 +166,7 @@ async function stalls(endpoint: string, make: Make, name: string): Promise<strin
       return { ...passed, body: answer(passed.body) };
     });
   try {
-    // Of a namespace that is new nothing was forgotten.
+    // A new namespace has lost nothing.
     await stalled.acquire(namedLock('first', LONG));
     await keys.delete('locks/wait');
     const elect = (): void => {
@@ -339,8 +339,8 @@ describe('etcd locks', () => {
 });
 
 /*
- * The locks in etcd are seen to need each of their rules: one that is broken is noticed by the
- * contract suite, on a real etcd told the time by the test, or by a client that stalls.
+ * Shows that the locks in etcd need each of their rules. A broken rule fails in the contract suite,
+ * on a real etcd with the test's clock, or with a client that stalls.
  */
 describe('etcd lock rules', () => {
   type Make = typeof etcdLocks;
@@ -348,7 +348,7 @@ describe('etcd lock rules', () => {
   const ENDPOINT = endpointOf(process.env['ETCD_URL']!);
   const CASES = [...new Set(ETCD_LOCK_MUTANTS.map(({ by }) => by))];
 
-  /** A store that refuses every write is given up soon. */
+  /** The suite soon stops with a store that refuses every write. */
   const IMPATIENT = {
     file: 'rows/cas-retry.ts',
     find: 'const ATTEMPT_COUNT = 40;',
@@ -370,7 +370,7 @@ describe('etcd lock rules', () => {
     return status === 'lost' && token > have ? 'good' : status;
   }
 
-  /** What a case of the contract, or a client that stalls, says of it; `good` where it is kept. */
+  /** The result of a contract case or a stalled client; `good` if it passes. */
   async function said(make: Make, by: string): Promise<string> {
     if (by in STALLS) return stalls(ENDPOINT, make, by);
     const store = settableEtcdLocks(() => ENDPOINT, make);

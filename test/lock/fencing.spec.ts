@@ -1,7 +1,7 @@
 /**
- * Fencing from end to end: 100,000 sections on a real Redis, some of whose processes stand still
- * for longer than the lock lasts and write on waking, to a table that compares tokens by the
- * statement of the guide; and to one that does not, by which it is seen that the first has to.
+ * Fencing from end to end: 100,000 sections on a real Redis. Some processes pause for longer than
+ * the lock lasts, and write when they resume. One table compares tokens with the guide's statement.
+ * Another one does not, which shows that the comparison is necessary.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -17,18 +17,18 @@ import { runs } from '../until.js';
 import { codeOf, open } from './held-locks.js';
 import { redisLockStore } from './settable-locks.js';
 
-// Sections of many processes under many locks of one store. Some processes stand still between
-// their last look at the lock and their write, for longer than the lock lasts; meanwhile others
-// get it and write. The time of each process, and that of the store, is in the hands of the test.
+// Sections of many processes under many locks of one store. Some processes pause between their last
+// check and their write, for longer than the lock lasts. Meanwhile others get the lock and write.
+// The test controls the time of each process and of the store.
 
 interface StalledHolders {
-  /** One for each process, on the same locks. */
+  /** One store for each process, with the same locks. */
   readonly stores: readonly LockStore[];
-  /** Moves the time of the store. */
+  /** Moves the store's time. */
   readonly advance: (ms: number) => void;
-  /** Takes everything from the store. */
+  /** Deletes all data of the store. */
   readonly lose: () => Promise<void>;
-  /** What sections do. */
+  /** The work of a section. */
   readonly write: (lock: string, token: bigint) => void;
   readonly lockCount: number;
   readonly roundCount: number;
@@ -36,25 +36,25 @@ interface StalledHolders {
 }
 
 interface StallReport {
-  /** Sections that ran to their write. */
+  /** Sections that reached their write. */
   sectionCount: number;
-  /** Of them those whose process stood still before it. */
+  /** Those whose process paused before the write. */
   stalledCount: number;
-  /** Of those the ones that wrote when another holder had written since. */
+  /** Those of them that wrote after a later holder. */
   lateCount: number;
-  /** Who looked at the clock on waking, and was told that the lock is still held. */
+  /** Paused holders that checked the clock on resuming, and still considered the lock held. */
   believedCount: number;
   lossCount: number;
-  /** Ends of sections, by code. */
+  /** Results of sections, by error code. */
   readonly ends: Record<string, number>;
 }
 
 const TTL_MS = 1000;
-/** One of five processes, of which half wake before the next holder writes. */
+/** The share of paused processes. Half of these resume before the next holder writes. */
 const STALL_CHANCE = 0.2;
-/** In one of so many rounds all is lost while somebody stands still. */
+/** In one of this many rounds, the store loses all data while processes are paused. */
 const LOSS_ROUNDS = 10;
-/** More than what is lost may still be held for. */
+/** Longer than lost locks may still be held. */
 const LOSS_MS = 20_000;
 
 class Holder {
@@ -78,7 +78,7 @@ class Holder {
     return this.gate.promise;
   }
 
-  /** Its clock shows what went by; what was about to be written is written; timers come last. */
+  /** Resumes with an advanced clock. Pending writes run first, and timers last. */
   async wake(ms: number, ends: readonly Promise<unknown>[]): Promise<void> {
     this.stands = false;
     this.time.wallMs += ms;
@@ -91,7 +91,7 @@ class Holder {
 
 interface Section {
   readonly by: Holder;
-  /** It holds the lock. */
+  /** Settles once the section holds the lock. */
   readonly begun: Promise<unknown>;
   readonly end: Promise<unknown>;
 }
@@ -120,10 +120,10 @@ class StallRun {
     return this.report;
   }
 
-  /** Each lock is held twice: by a process that may stand still, and by one that does not. */
+  /** Each lock is held two times: by a process that may pause, and by one that does not. */
   private async round(round: number): Promise<void> {
     const { holders, random, report, parts } = this;
-    // One of them always goes on.
+    // At least one process is never paused.
     const still = holders.slice(1).filter(() => random.chance(STALL_CHANCE));
     const awake = holders.filter((holder) => !still.includes(holder));
     for (const holder of still) holder.standStill();
@@ -150,7 +150,7 @@ class StallRun {
     );
   }
 
-  /** A section under each lock, all at once. */
+  /** Begins a section under each lock, all at once. */
   private begin(holderOf: (at: number) => Holder): Section[] {
     return Array.from({ length: this.parts.lockCount }, (_, at) => this.section(holderOf(at), at));
   }
@@ -166,7 +166,7 @@ class StallRun {
       const { stands } = by;
       if (stands) await by.awake;
       if (stands && section.leftMs > 0) report.believedCount++;
-      // Nothing that a holder does can stop what it has sent already.
+      // A holder cannot stop a write that it has already sent.
       parts.write(section.lock, section.token);
       report.sectionCount++;
       try {
@@ -197,7 +197,7 @@ class StallRun {
     await Promise.all(awake.map(({ time }) => time.advance(ms)));
   }
 
-  /** A store that is new, or has lost everything, grants nothing until then. @returns how long */
+  /** Waits for a store that is new or has lost its data. @returns how long */
   private async waitOut(awake: readonly Holder[]): Promise<number> {
     const refused = await codeOf(awake[0]!.locks.tryAcquire('first'));
     if (refused !== 'STORE_UNAVAILABLE') throw new Error(`It was not new: ${String(refused)}`);
@@ -212,7 +212,7 @@ const ROUND_COUNT = runs(500);
 const GUIDE = new URL('../../docs/guides/locks.md', import.meta.url);
 const STATEMENT = 'UPDATE orders SET fence = $1 WHERE id = $2 AND fence <= $1';
 
-/** A table in which each row knows the token of its last write; and all that was written to it. */
+/** A table in which each row has the token of its last write, and a list of all writes. */
 class Orders {
   readonly lastTokens = new Map<string, bigint>();
   outOfOrderCount = 0;

@@ -1,7 +1,7 @@
 /**
- * Locks whose time, store and network are in the hands of a test, in one file: processes on one
- * store in memory, each with a way to it that can hang, fail, lose answers or bring them late; and
- * the cases of permits and of several locks, which run there.
+ * Locks with time, store and network under the test's control. Processes share one store in memory,
+ * and each link to it can hang, fail, or lose and delay answers. The cases of permits and of
+ * several locks use these.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,11 +15,11 @@ import { turn } from '../../lib/time/timers.js';
 
 export type Way =
   | 'open'
-  /** Nothing is heard of what is asked, and it is not carried out. */
+  /** The request is lost, without an answer. */
   | 'hanging'
-  /** What is asked is carried out, and its answer is lost. */
+  /** The store handles the request, and its answer is lost. */
   | 'deaf'
-  /** Whatever is asked is refused. */
+  /** Every request is refused. */
   | 'failing';
 
 export interface Asked {
@@ -28,14 +28,14 @@ export interface Asked {
   readonly atMs: number;
 }
 
-/** A way to a store. */
+/** The link to a store. */
 export class Link {
   way: Way = 'open';
-  /** How long an answer is on its way. */
+  /** The delay of an answer. */
   delayMs = 0;
   isClosed = false;
   readonly asked: Asked[] = [];
-  /** By whom the store was asked last. */
+  /** The process of the last request. */
   holder = '';
 
   constructor(
@@ -65,7 +65,7 @@ export class Link {
   }
 
   private async ask<T>(call: Asked['call'], lock: string, run: () => Promise<T>): Promise<T> {
-    // Like a store of ours, which opens its connection again for whoever calls it.
+    // Like a real store, which reopens its connection for each caller.
     this.isClosed = false;
     this.asked.push({ call, lock, atMs: this.time.passedMs });
     if (this.way === 'failing') throw new Error('connection refused');
@@ -86,10 +86,10 @@ export class LockWorld {
   readonly time = new SettableTime();
   readonly store = new MemoryLocks({ clock: this.time });
 
-  /** @param Locks as they are, or as a mutant of them */
+  /** @param Locks the library's class, or a mutant of it */
   constructor(private readonly Locks: typeof DistributedLock = DistributedLock) {}
 
-  /** @param isTold whether who waits is told of a release */
+  /** @param isTold whether waiting callers receive a message at a release */
   process(options: LockOptions = {}, isTold = true): { locks: DistributedLock; link: Link } {
     const link = new Link(this.store, this.time);
     if (!isTold) delete link.face.untilReleased;
@@ -99,13 +99,13 @@ export class LockWorld {
     return { locks, link };
   }
 
-  /** Those that do not come in vain: one that watched calls is over when they would have been. */
+  /** The count of timers, without those that watched calls and end within 2 s. */
   async timersLeft(): Promise<number> {
     await this.time.advance(2000);
     return this.time.timerCount;
   }
 
-  /** Lets time go by until a promise is settled. */
+  /** Advances the time until a promise settles. */
   async settled<T>(promise: Promise<T>, stepMs = 10): Promise<T> {
     let isSettled = false;
     const end = () => void (isSettled = true);
@@ -115,7 +115,7 @@ export class LockWorld {
   }
 }
 
-/** Something that a test ends when it likes. */
+/** A promise that a test settles. */
 export function open<T = void>(): { promise: Promise<T>; resolve: (value: T) => void } {
   let resolve: ((value: T) => void) | undefined;
   const promise = new Promise<T>((yes) => (resolve = yes));
@@ -129,30 +129,30 @@ export async function codeOf(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-// Locks of real stores, held by whoever tests them.
+// Locks in real stores, with the test as holder.
 
 export function namedLock(lock: string, changes: Partial<AcquireRequest> = {}): AcquireRequest {
   const who = { holder: randomUUID(), label: 'a test' };
   return { lock, ...who, ttlMs: 2000, longestMs: 2000, have: 0n, ...changes };
 }
 
-/** Waits for a store that grants nothing yet, by its own clock. */
+/** Waits, by the store's clock, for a store that grants nothing yet. */
 export async function heldIn(store: LockStore, request: AcquireRequest): Promise<HeldLock> {
   const { lock, holder } = request;
   for (;;) {
     const answer = await store.acquire(request);
     if (answer.status === 'ok') return { lock, holder, token: answer.token };
     if (answer.status === 'held') throw new Error(`${lock} is held by ${answer.label}`);
-    // So long the store asks to wait, by a clock that nobody sets.
+    // The store's requested wait, by the real clock.
     await sleep(answer.waitMs);
   }
 }
 
 /**
- * Stores on namespaces that grant locks already, so that not each case has to wait for it.
+ * Stores in namespaces that already grant locks, so that no case has to wait.
  *
  * @param store of a namespace
- * @returns what makes a store for the name of a case, once all are ready
+ * @returns a function that creates a store for a case, once all are ready
  */
 export async function readySpaces(
   store: (namespace: string) => LockStore,
@@ -176,8 +176,8 @@ export async function readySpaces(
 }
 
 /*
- * What callers get of a lock with permits, and of several locks at once: cases that a spec runs on
- * the library, and on mutants of it.
+ * Locks with permits, and several locks at once. A spec runs these cases on the library and on
+ * mutants.
  */
 
 export interface PermitCase {
@@ -187,7 +187,7 @@ export interface PermitCase {
 
 const WAITING = { permits: 2, waitMs: 5000 };
 
-/** Holds it for so long, and notes who came when. */
+/** Holds the lock for the given time, and records the order of holders. */
 function holding(world: LockWorld, forMs: number) {
   const [came, inside]: [unknown[], Map<number, unknown>] = [[], new Map()];
   let mostCount = 0;
@@ -284,7 +284,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
       const foreign = await other.locks.acquire('a', WAITING);
       const own = await one.locks.acquire('a', WAITING);
       const calls = ['first', 'second', 'third'].map((who) => hold(one.locks, who));
-      // The first of them has asked by now, and asks from time to time; the others queue.
+      // By now the first caller has asked, and polls. The others queue.
       await world.time.advance(400);
       await own.release();
       await world.time.advance(0);
@@ -303,7 +303,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
         const waiting = other.locks.acquire('a', WAITING);
         await world.time.advance(1000);
         await held[at]!.release();
-        // A release is told: no time goes by.
+        // A release sends a message, so no time passes.
         await world.time.advance(0);
         expect((await waiting).permit).toBe(held[at]!.permit);
         await (await waiting).release();
@@ -315,7 +315,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
     name: 'are asked for once, when the time is over for which they are left to others',
     async run(world) {
       const { locks, link } = world.process();
-      // A store that says so as long as the lock is free.
+      // A store that sends messages as long as the lock is free.
       let toldCount = 0;
       link.face.untilReleased = async (lock, _, signal) => {
         const isHeld = async () => (await world.store.locks()).some((one) => one.lock === lock);
@@ -340,7 +340,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
   {
     name: 'are left to other processes by one that has had them for long',
     async run(world) {
-      // One of the two is held all the time; a process whose callers queue wants the other one.
+      // One of the two locks is always held. A process whose callers queue wants the other one.
       await world.process().locks.acquire('a', WAITING);
       const counts = [0, 0];
       const random = seeded();
@@ -390,7 +390,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
   },
 ];
 
-/** Numbers that are others each time, and the same in each run. */
+/** Different numbers each time, and the same in each run. */
 function seeded(): () => number {
   let at = 0;
   return () => (at = (at + 0.618) % 1);

@@ -1,6 +1,6 @@
 /**
- * A section that ends after the shutdown: its lock is released, the server keeps no connection of
- * it, and a process that has nothing else to do ends.
+ * A section that ends after the shutdown: its lock is released, its connection to the server
+ * closes, and an idle process exits.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -17,12 +17,12 @@ import { MuteProxy } from '../stores/network.js';
 import { bundledScript } from '../support/builds.mjs';
 import { until } from '../until.js';
 
-/** A hang takes for ever, and all else much less. */
+/** A hang lasts forever, and everything else is much shorter. */
 const SLOW = 300_000;
 
 interface Server {
   readonly url: string;
-  /** The number of connections of others to it. */
+  /** The number of other connections to the server. */
   readonly count: () => Promise<number>;
 }
 
@@ -68,7 +68,7 @@ const SERVERS: Record<string, () => Promise<Server>> = {
     return { url: `${own.url}?namespace=late&replicated=false`, count };
   },
   async etcd() {
-    // It does not tell its connections, so they are counted on the way.
+    // This server does not list its connections, so a proxy counts them.
     const proxy = await new MuteProxy(Number(new URL(process.env['ETCD_URL']!).port)).listen();
     ends.push(() => proxy.end());
     const url = `etcd://127.0.0.1:${proxy.port}?namespace=${randomUUID()}`;
@@ -127,7 +127,7 @@ describe('a process that shuts down while a section runs', () => {
     script = await bundledScript('support/worker.mjs');
   }, SLOW);
 
-  /** The end of such a process that was not killed for taking too long. */
+  /** Runs such a process, and returns its output and exit code. */
   async function ended(run: object): Promise<unknown> {
     const child = spawn(process.execPath, [script], {
       env: { ...process.env, WORKER: JSON.stringify({ does: 'late end', ...run }) },

@@ -1,6 +1,6 @@
 /**
- * The rules of locks stand twice, in TypeScript and in Lua. Random walks must get the same answers
- * from both, and leave both with the same memory.
+ * The rules of locks exist in both TypeScript and Lua. Random walks must get the same answers from
+ * both, and leave both with the same state.
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -25,10 +25,10 @@ import { MapStore } from '../registry/walk-store.js';
 import { isLeftServer } from '../stores/timed-redis.js';
 import { TIMED_LOCK_LUA } from './settable-locks.js';
 
-// Locks twice, side by side: each operation goes to the rules in TypeScript and to the Lua on a
-// real Redis, with the same time and server, and both answers are kept.
+// Two stores of locks side by side. Each operation goes to the TypeScript rules and to the Lua
+// scripts in a real Redis, with the same time and server, and the test keeps both answers.
 
-/** Fields in Redis, by what the rules call them. */
+/** The rules' names of the fields in Redis. */
 const FACTS = {
   server: 'server',
   slewMs: 'slew',
@@ -45,7 +45,7 @@ const START_MS = 1_800_000_000_000;
 class LockTwin {
   timeMs = START_MS;
   server = 'one';
-  /** Of the failover by which whoever asks was led to it. */
+  /** The failover that led the caller here. */
   epoch = 0;
   private isLeft = false;
   readonly fromRules: unknown[] = [];
@@ -60,13 +60,13 @@ class LockTwin {
     private readonly lossWindowMs: number,
   ) {
     const moment = () => {
-      // To locks both are the same; what is written then is no copy any more.
+      // Locks treat both cases alike: after a write, the data is no longer a copy.
       const isPutBack = this.isLeft;
       this.isLeft = false;
       return { timeMs: this.timeMs, server: this.server, isPutBack };
     };
     this.rows = new MapStore(moment, lossWindowMs);
-    // Both forget what nobody needs, but not at the same moment.
+    // Both delete unused rows, but at different moments.
     this.rows.sweep = async () => false;
     this.rules = new RowLocks(this.rows);
   }
@@ -86,7 +86,7 @@ class LockTwin {
     return ours.status;
   }
 
-  /** What it answers is seen by nobody but this test. */
+  /** Only this test sees these answers. */
   async release(held: HeldLock & ReleaseRequest): Promise<string> {
     const { lock } = held;
     const before = this.rows.rows.get(lock)?.text;
@@ -108,7 +108,7 @@ class LockTwin {
     this.copy = structuredClone(this.rows.rows);
   }
 
-  /** @param isSeen whether another server answers, or the same one with less in it */
+  /** @param isSeen whether another server answers, instead of the same one with less data */
   async restore(isSeen: boolean): Promise<void> {
     await this.redis.del(this.key);
     await this.redis.copy(`${this.key}:kept`, this.key);
@@ -116,7 +116,7 @@ class LockTwin {
     if (isSeen) this.server += '+';
   }
 
-  /** What both remember: first the rules, then Redis. */
+  /** The state of both: first the rules, then Redis. */
   async states(): Promise<[Record<string, string>, Record<string, string>]> {
     const inRedis = await this.redis.hgetall(this.key);
     const facts = Object.values(FACTS);
@@ -161,11 +161,11 @@ function notedAs(lock: string, note: string): [string, string][] {
   return [[`n:${lock}`, note]];
 }
 
-/** Mostly `usual`, sometimes one of the rest. */
+/** Usually `usual`, sometimes one of the rest. */
 const mostly = <T>(usual: fc.Arbitrary<T>, ...rest: T[]) =>
   fc.oneof({ weight: 9, arbitrary: usual }, { weight: 1, arbitrary: fc.constantFrom(...rest) });
 
-/** One step of a walk: who does what, after which time, on which server. */
+/** One step of a walk: the caller and its call, the elapsed time, and the server. */
 const step = fc.record({
   op: fc.constantFrom('acquire', 'acquire', 'acquire', 'extend', 'release'),
   befalls: mostly(fc.constant('nothing'), 'wiped', 'remembered', 'restored', 'rolled back'),
@@ -182,9 +182,9 @@ const step = fc.record({
   era: mostly(fc.constant(0), 1, 2, 5, 9),
   note: mostly(fc.constant(undefined), 'short', 'with | and ä'),
   failovers: mostly(fc.constant(0), 1, -1),
-  /** True if the caller gives the highest token. */
+  /** True if the caller brings the highest token. */
   tellsHighest: mostly(fc.constant(false), true),
-  /** How far the caller's clocks are from the time without steps; absent if it gives none. */
+  /** The offset of the caller's clocks from the time without steps; absent if it brings none. */
   wallOffMs: mostly(fc.constantFrom(0, undefined), -7000, 4000, 3_600_000),
   nowOffMs: mostly(fc.constantFrom(0, undefined), -7000, 1, 999, 60_000, 86_400_000),
   settles: mostly(fc.constant(false), true),
@@ -197,7 +197,7 @@ class Walk {
   private readonly held = new Map<string, { holder: string; token: bigint }>();
   private highest = 0n;
   private count = 0;
-  /** The time by the clocks of the callers, which take no part in steps of the store's clock. */
+  /** The time by the callers' clocks, which steps of the store's clock do not affect. */
   private passedMs = 0;
   private last: { readonly nowMs: number; readonly passedMs: number } | undefined;
 
@@ -286,7 +286,7 @@ it.each([5000, 0])('Lua and TypeScript agree, with a loss window of %s ms', asyn
     },
   );
   await fc.assert(walks, { numRuns: 80 });
-  // The walks must have seen every answer there is, or they prove little.
+  // The walks must produce every kind of answer, or they prove little.
   const answers = ['acquire ok', 'acquire held', 'acquire wait', 'extend ok', 'extend lost'];
   expect([...seen]).toEqual(expect.arrayContaining([...answers, 'released', 'other']));
 });

@@ -1,6 +1,6 @@
 /**
- * Whoever holds a lock knows when it does no longer: whatever the store, the network and the clocks
- * do, and nothing of it is an unhandled rejection.
+ * A holder detects the end of its lock, whatever happens to the store, the network and the clocks,
+ * and no rejection stays unhandled.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -28,7 +28,7 @@ async function running(world = new LockWorld(), options = {}) {
     await end.promise;
     return 'done';
   });
-  // What becomes of it is looked at later.
+  // The test checks its result later.
   ran.catch(() => undefined);
   return { world, locks, link, end, ran, section: await begun.promise };
 }
@@ -359,7 +359,7 @@ describe('a shutdown', () => {
     await world.time.advance(TTL_MS / 3);
     link.isClosed = false;
     await world.settled(locks.close());
-    // In the midst of its work a store may find its connection gone, and open another one.
+    // During its work, a store may lose its connection and open another one.
     link.isClosed = false;
     await world.time.advance(100);
     expect(link.isClosed).toBe(true);
@@ -443,7 +443,7 @@ describe('many listeners', () => {
     expect(add).toHaveBeenCalledTimes(1);
   });
 
-  // Node warns of more than ten on one signal, and a test fails by a warning.
+  // Node warns about more than ten listeners on a signal, and a warning fails a test.
   it('print no warning if one caller waits for many permits', async () => {
     const world = new LockWorld();
     const [one, other] = [world.process(), world.process()];

@@ -1,5 +1,5 @@
 /**
- * The contract suite of locks is seen to notice each rule that is broken, in memory and over rows.
+ * The contract suite of locks detects each broken rule, in memory and over rows.
  */
 import { describe, expect, it } from '@jest/globals';
 import { MemoryLocks } from '../../lib/index.js';
@@ -19,7 +19,7 @@ import { codeOf, heldIn, namedLock } from './held-locks.js';
 import { simulate } from './lock-simulation.js';
 import { type SettableLockStore, memoryLockStore, rowLockStore } from './settable-locks.js';
 
-/** The cases of the suite that a store fails, of all or of the one that is asked for. */
+/** The suite's cases that a store fails, out of all cases or the given one. */
 async function failuresOf(store: SettableLockStore, only?: string): Promise<string[]> {
   const cases: { name: string; run: () => Promise<void> }[] = [];
   const test = (name: string, run: () => Promise<void>) => void cases.push({ name, run });
@@ -70,7 +70,7 @@ describe('the contract suite of locks', () => {
 });
 
 /*
- * Locks that are used once: however many names come, the rows of those that nobody needs go.
+ * Locks with many single-use names: unused rows disappear.
  */
 const MINUTE_MS = 60_000;
 const NAMES = 300;
@@ -94,8 +94,8 @@ it('keeps rows only for the names of the last two minutes if a sweep takes few',
 });
 
 /*
- * The reference rules keep the contract: with a loss window and without one, in the store that
- * applications use, and over rows.
+ * The reference rules satisfy the contract: with and without a loss window, in the application's
+ * memory store, and over rows.
  */
 describe('locks in memory that lose what is younger than five seconds', () => {
   describeLockStore({
@@ -150,13 +150,13 @@ describe('locks in rows that lose nothing', () => {
 });
 
 /*
- * No lock has two holders in simulated stores that lose data, and no write of an older holder
- * passes a resource that compares tokens; the simulation is seen to notice what is broken.
+ * In simulated stores that lose data, no lock has two holders. No write of an older holder passes a
+ * resource that compares tokens. The simulation detects broken variants.
  */
-/** In these writes come late, so that tokens are needed. */
+/** In these runs writes are late, so tokens are necessary. */
 const LATE = [9, 11];
 const SEEDS = [...LATE, ...freshSeeds('locks', 10)];
-/** Where the seed that is known to show it no longer does. */
+/** Used if the known seed no longer shows the error. */
 const OTHERS = firstSeeds(150);
 
 describe('locks in stores that lose data', () => {
@@ -173,7 +173,7 @@ describe('locks in stores that lose data', () => {
       fencedCount += result.fencedOutOfOrderCount;
       refusedCount += result.refusedCount;
     }
-    // What it proves rests on what has happened.
+    // The result counts only if these events have happened.
     expect(sectionCount).toBeGreaterThan(SEEDS.length * 6);
     expect(lossCount).toBeGreaterThan(SEEDS.length);
     expect(lostCount).toBeGreaterThan(SEEDS.length / 2);
@@ -205,8 +205,8 @@ describe('locks in stores that lose data', () => {
 });
 
 /*
- * A server that was left for another one and is asked again, although it was never restarted: it
- * remembers what it knew, under its own name. Whoever was granted a lock by the other one knows.
+ * Clients fail over to another server and back to the first one, which never restarted. It kept its
+ * data and its name. Only holders from the other server can report the failover.
  */
 const TTL_MS = 3000;
 const TERMS = { ttlMs: TTL_MS, longestTtlMs: TTL_MS };
@@ -225,7 +225,7 @@ class World {
     return new DistributedLock(new this.Locks(this.rows), { ...ports, ...TERMS });
   }
 
-  /** @returns the way back */
+  /** @returns a function that fails back */
   leave(): () => void {
     const left = new Map(this.rows.rows);
     this.server = 'two';
@@ -244,7 +244,7 @@ class World {
   }
 }
 
-/** What a newcomer gets who asks for a lock that is held, after somebody else came back. */
+/** The answer to a new process that requests a held lock after another process failed back. */
 async function newcomersAnswer(Locks: new (rows: RowStore) => LockStore): Promise<unknown> {
   const world = new World(Locks);
   const [holder, survivor, newcomer] = [world.process(), world.process(), world.process()];

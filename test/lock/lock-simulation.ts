@@ -1,11 +1,11 @@
 /**
- * Processes that run under locks while their store loses data, an older server goes on for a while
- * beside its successor, clocks step, and the processes stand still, sleep and crash.
+ * Processes that run under locks while their store loses data, an older server continues next to
+ * its successor, and clocks step. The processes pause, sleep and crash.
  *
- * What it looks for: two that hold one lock before their deadlines, and tokens that do not rise.
- * What the rules promise nothing about does not happen here: a loss of older writes than the loss
- * window, a process whose two clocks are wrong at once, a clock of the store set forward by a little,
- * or before the next caller was answered, or right after it was set back.
+ * It detects two holders of one lock before their deadlines, and tokens that do not increase. It
+ * avoids events without a promise: a loss of writes older than the loss window, a process with two
+ * wrong clocks at once, and a small step forward of the store's clock, or one before the next
+ * caller's answer or right after a step back.
  */
 import type { Clock } from '../../lib/core/clock.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
@@ -26,7 +26,7 @@ interface Server {
   readonly map: LockMap;
   readonly name: string;
   offsetMs: number;
-  /** The step of its clock forward since the last request. */
+  /** The forward step of its clock since the last request. */
   steppedMs?: number;
 }
 
@@ -42,19 +42,19 @@ export interface LockSimulationResult {
   readonly lostCount: number;
   /** Steps of the store's clock forward. */
   readonly steppedCount: number;
-  /** Writes to a resource that asks for no token, after one with a higher token. */
+  /** Writes to a resource without token checks, after one with a higher token. */
   readonly outOfOrderCount: number;
-  /** The same where the resource refuses lower tokens. */
+  /** The same for a resource that refuses lower tokens. */
   readonly fencedOutOfOrderCount: number;
   readonly refusedCount: number;
-  /** The most that held one lock at once. */
+  /** The largest number of simultaneous holders of one lock. */
   readonly mostCount: number;
 }
 
 export interface LockSimulationOptions {
   readonly seed: number;
   readonly stepCount?: number;
-  /** How many may hold each lock at once; default 1. */
+  /** How many processes may hold each lock at once; default 1. */
   readonly permits?: number;
 }
 
@@ -62,7 +62,7 @@ export function simulate(options: LockSimulationOptions): Promise<LockSimulation
   return new Simulation(options).run();
 }
 
-/** What is written under locks, with the token of whoever wrote last. */
+/** A resource that is written under locks, with the token of the last write. */
 class Resource {
   private lastToken = 0n;
   outOfOrderCount = 0;
@@ -89,7 +89,7 @@ class Simulation {
   private readonly permits: number;
   private mostCount = 0;
   private server: Server = { map: new LockMap(), name: 'server 1', offsetMs: 0 };
-  /** A server that does not know yet that it has a successor. */
+  /** A server that has not detected its successor yet. */
   private former: { server: Server; untilMs: number } | undefined;
   private history: { atMs: number; state: LockState | undefined }[] = [];
   private readonly processes: SimulatedProcess[] = [];
@@ -145,7 +145,7 @@ class Simulation {
     void this.calls(process);
   }
 
-  /** One caller of a process, again and again. */
+  /** One caller of a process, which repeats its calls. */
   private async calls(process: SimulatedProcess): Promise<void> {
     while (!this.isOver) {
       await process.pause(this.random.between(0, 100));
@@ -177,7 +177,7 @@ class Simulation {
     for (let count = this.random.between(1, 3); count > 0; count--) {
       await process.pause(this.random.pick([5, 50, 400, 900]));
       if (section.leftMs <= 0) break;
-      // Between this look and the write the process may stand still.
+      // The process may pause between this check and the write.
       if (this.random.chance(0.1)) process.standStill(3 * TTL_MS);
       await process.pause(1);
       open.write(token);
@@ -186,7 +186,9 @@ class Simulation {
     live.delete(own);
   }
 
-  /** Each permit has one holder, and its tokens rise; so no more hold a lock than may. */
+  /**
+   * Each permit has one holder and increasing tokens, so the count of holders is within the limit.
+   */
   private judge({ section }: Live, live: ReadonlySet<Live>): void {
     const { lock, permit, token, leftMs } = section;
     if (leftMs <= 0) return;
@@ -237,14 +239,14 @@ class Simulation {
     this.steppedCount++;
   }
 
-  /** Another server answers, with what was there a while ago. */
+  /** Another server takes over with older data. */
   private lose(): void {
     if (this.former !== undefined) return;
     const sinceMsMax = LOSS_WINDOW_MS - CLOCK_DIFFERENCE_MS;
     const sinceMs = this.random.pick([0, sinceMsMax, this.random.between(0, sinceMsMax)]);
     const known = this.history.find(({ atMs }) => atMs >= this.time.passedMs - sinceMs);
     const state = structuredClone(known === undefined ? this.server.map.state : known.state);
-    // That everything is gone comes under a clock that is right: see flush.
+    // An empty server needs a correct clock: see flush.
     if (state === undefined) return;
     const map = new LockMap();
     map.state = state;
@@ -260,7 +262,7 @@ class Simulation {
     this.history = [{ atMs: this.time.passedMs, state: structuredClone(state) }];
   }
 
-  /** Everything is gone, under a clock that is right. */
+  /** The store loses all data, under a correct clock. */
   private flush(): void {
     const { state } = this.server.map;
     if (this.former !== undefined || state === undefined) return;
@@ -287,7 +289,7 @@ class Simulation {
       const reading = this.reading(server);
       const { steppedMs = 0 } = server;
       const header = map.state?.header;
-      // The first caller after a step was answered after the last step back.
+      // The first caller after a step must have an answer from after the last step back.
       const unsteppedMs = header && nowAt(header, { timeMs: reading.timeMs - steppedMs });
       const isKnown = clocks?.nowMs !== undefined && clocks.nowMs <= unsteppedMs!;
       if (steppedMs > 0 && header !== undefined && !isKnown) return never();
@@ -314,8 +316,8 @@ class Simulation {
 }
 
 /*
- * A process that asks for locks over a network that delays, loses and repeats messages, and that
- * may stand still, sleep, be cut off, have its clock set or crash.
+ * A process that requests locks over a network that delays, loses and repeats messages. It may
+ * pause, sleep, be cut off, have its clock set, or crash.
  */
 
 export interface Environment {
@@ -323,7 +325,7 @@ export interface Environment {
   readonly random: SeededRandom;
   /** The server that a message reaches now. */
   readonly server: () => LockStore;
-  /** How often a message is lost, and how often one comes twice. */
+  /** The share of lost messages, and of duplicated ones. */
   readonly loss: number;
 }
 
@@ -350,18 +352,18 @@ export class SimulatedProcess implements Timers {
     this.locks = new DistributedLock(this.link(), { ...options, ...ports, callTimeoutMs: 200 });
   }
 
-  /** Nothing of it runs for so long; where it sleeps its monotonic clock stands still too. */
+  /** Pauses everything for the given time. If it sleeps, its monotonic clock stops too. */
   standStill(ms: number, sleeps = false): void {
     this.stillUntilMs = Math.max(this.stillUntilMs, this.around.time.passedMs + ms);
     if (sleeps && this.maySleep) this.asleepMs += ms;
   }
 
-  /** Nothing that it sends arrives for so long. */
+  /** No message from it arrives for the given time. */
   cutOff(ms: number): void {
     this.cutUntilMs = Math.max(this.cutUntilMs, this.around.time.passedMs + ms);
   }
 
-  /** Both clocks of one process are not wrong at once, which is what a stopwatch believes. */
+  /** Never sets both clocks of one process wrong, since a stopwatch relies on one of them. */
   setClock(ms: number): void {
     if (ms > 0 || !this.maySleep) this.wallMs += ms;
   }
@@ -378,7 +380,7 @@ export class SimulatedProcess implements Timers {
     this.around.time.cancel(timer);
   }
 
-  /** Resolves after so long, or when it runs again. */
+  /** Resolves after the given time, or when the process resumes. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => void this.after(ms, resolve));
   }

@@ -1,6 +1,6 @@
 /**
- * Locks in Redis keep the contract, with the time and the server in the hands of the test. What is
- * told by messages, here by Redis' own clock, is told at once, and not needed.
+ * Locks in Redis satisfy the contract, with time and server under the test's control. Messages,
+ * here with Redis' own clock, end a wait early, but are not required.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -50,7 +50,7 @@ describe('redis locks', () => {
     return { lock, holder, label: 'host 1 shop', ttlMs: 60_000, longestMs: 60_000, have: 0n };
   };
 
-  /** Of a namespace whose first locks end at once, so that nothing has to be waited for. */
+  /** A namespace whose first locks end at once, so that no case has to wait. */
   async function held(store: RedisLocks, holder: string, lock = 'order:7'): Promise<bigint> {
     const first = { ...asked('first', 'first'), ttlMs: 1, longestMs: 1 };
     while ((await store.acquire(first)).status === 'wait');
@@ -207,8 +207,8 @@ describe('redis locks', () => {
 });
 
 /*
- * Two applications that share locks by a URL alone: sections exclude each other, a lock goes from
- * one application to the other, and what befalls the store is told as what it is.
+ * Two applications that share locks by a URL alone. Sections exclude each other, a lock passes from
+ * one application to the other, and store errors have the right message.
  */
 describe('shared locks', () => {
   const lab = new RedisLab();
@@ -219,7 +219,7 @@ describe('shared locks', () => {
   afterAll(() => lab.end());
 
   /**
-   * Nobody held anything before, so that the first lock is waited for as long as it may be held.
+   * The store has no earlier holders, so the first lock waits for the longest hold.
    */
   const TTL_MS = 1000;
 
@@ -261,7 +261,7 @@ describe('shared locks', () => {
       const section = async ({ token }: { readonly token: bigint }) => {
         inside++;
         expect(inside).toBe(1);
-        // Others have every opportunity to come in.
+        // Other callers get every opportunity to interfere.
         for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
         inside--;
         tokens.push(token);
@@ -307,8 +307,8 @@ describe('shared locks', () => {
 });
 
 /*
- * A job that is due just after the store of the locks was restarted runs once in a fleet: whoever
- * skips what others do waits until the store grants locks again, and says so in one line.
+ * A job that is due right after a restart of the lock store runs once in a fleet. A replica that
+ * skips running jobs waits until the store grants locks again, and logs this in one line.
  */
 describe('restarted store', () => {
   const REPLICAS = 5;
@@ -367,7 +367,7 @@ describe('restarted store', () => {
     return {
       url: `postgres://postgres@127.0.0.1:${node.port}/postgres?namespace=jobs&replicated=false`,
       async restart() {
-        // As an operator ends it: sessions are told, and all is on disk.
+        // A regular shutdown: clients receive an error, and all data is on disk.
         process.kill(node.pid, 'SIGINT');
         await until(() => !existsSync(`/proc/${node.pid}`));
         await node.start();
@@ -388,10 +388,10 @@ describe('restarted store', () => {
       await Promise.all(apps.map((app) => app.get(Jobs).sales(1)));
       await store.restart();
       [Jobs.runCount, warnings.length] = [0, 0];
-      // Nobody has asked since: each replica has the connection of before.
+      // No call has happened since, so each replica has its old connection.
       const ran = await Promise.all(apps.map((app) => app.get(Jobs).report()));
       expect(ran.filter(Boolean)).toEqual([1]);
-      // One line at most of each replica, whatever it asks meanwhile.
+      // At most one line of each replica, however often it calls in the meantime.
       const pauses = warnings.filter((line) => /grants none for another \d+ ms/.test(line));
       expect(pauses.length).toBeLessThanOrEqual(REPLICAS);
     });

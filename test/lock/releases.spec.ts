@@ -1,6 +1,6 @@
 /**
- * Whoever waits for a lock in Redis again and again asks the server once, hears of what was
- * released between two waits, and leaves no subscription behind. The time is in the test's hands.
+ * A caller that waits for a lock in Redis repeatedly sends one request. It learns of releases
+ * between two waits, and leaves no subscription behind. The test controls the time.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -30,7 +30,7 @@ describe('releases', () => {
   let admin: Redis;
   let time: SettableTime;
   let releases: Releases;
-  /** How often it was asked whether the lock is free. */
+  /** The count of checks whether the lock is free. */
   let askedCount: number;
   let isFree: boolean;
   let stop: AbortController;
@@ -52,7 +52,7 @@ describe('releases', () => {
     });
   }
 
-  /** Waits for a while and gives up, as whoever asks again in between. */
+  /** Waits for a while and gives up, like a caller that checks something in between. */
   async function waitInVain(): Promise<void> {
     const once = new AbortController();
     const waiting = wait(once.signal);
@@ -71,7 +71,7 @@ describe('releases', () => {
       }
       expect(askedCount).toBe(1);
       const waiting = wait();
-      // Heard by whoever has listened all along; whoever began again may have come too late for it.
+      // A continuous listener receives it. A new one may have been too late.
       expect(await admin.publish(CHANNEL, '')).toBe(1);
       await waiting;
       const stats = await admin.info('commandstats');
@@ -124,8 +124,8 @@ describe('releases', () => {
 });
 
 /*
- * Whoever waits for a lock in PostgreSQL is told of its release, by a connection that is open only
- * meanwhile; where none can be had, or it breaks, nobody waits for a message.
+ * A caller that waits for a lock in PostgreSQL gets a message at its release, by a connection that
+ * is open only during the wait. Without such a connection, the caller polls.
  */
 describe('postgres releases', () => {
   const TABLE = `locks_${randomUUID().replaceAll('-', '')}`;
@@ -139,7 +139,7 @@ describe('postgres releases', () => {
   let own: OwnDatabase;
 
   beforeAll(async () => {
-    // Nobody else listens in it.
+    // No other client listens in it.
     own = await ownDatabase(process.env['DATABASE_URL']!, database);
     admin = new Pool({ connectionString: own.url });
     await admin.query(registryTable('postgres', TABLE));
@@ -198,7 +198,7 @@ describe('postgres releases', () => {
       const told = two.untilReleased!('a', 0, NEVER).then(() => isTold.push('a'));
       await until(async () => (await listenerCount()) === 1);
       await one.release(other);
-      // It was released before anybody listened for it, so that it is found by asking.
+      // The release came before any listener, so the caller finds it by polling.
       await two.untilReleased!('b', 0, NEVER);
       expect(isTold).toEqual([]);
       await one.release(held);
@@ -208,8 +208,7 @@ describe('postgres releases', () => {
   });
 
   /*
-   * A LISTEN holds for the session of the pooler that happened to carry it, and its messages reach
-   * nobody.
+   * A LISTEN is bound to the pooler's session that carried it, so its messages reach no caller.
    */
   describe.each(['transaction', 'statement'])('PgBouncer that pools by %s', (pool_mode) => {
     it('keeps no session for waiting callers, which get the lock by polling', async () => {
@@ -226,7 +225,7 @@ describe('postgres releases', () => {
       const held = await first!.tryAcquire('a');
       const got = others.map((locks) => locks.using('a', { waitMs: 600_000 }, () => 'got'));
       await until(() => others.every(({ status }) => status.waitingCount === 1));
-      // All that is asked meanwhile goes over the only session there is.
+      // All queries of this phase share the only session.
       await until(async () => (await first!.list()).length === 1);
       await held!.release();
       expect(await Promise.all(got)).toEqual(['got', 'got', 'got']);
@@ -238,7 +237,7 @@ describe('postgres releases', () => {
   });
 
   describe('a release in PostgreSQL with a notification', () => {
-    /** A store whose statements are seen. */
+    /** A store with recorded statements. */
     function watched(namespace: string, refused?: RegExp) {
       const pool = new Pool({ connectionString: own.url });
       closed.push(() => pool.end());
@@ -255,7 +254,7 @@ describe('postgres releases', () => {
       return { store, sent };
     }
 
-    /** One holds a lock, the other was refused; both listen, and so does whoever hears all. */
+    /** One store holds a lock and the other was refused. Both listen, and so does an observer. */
     async function heldAndHeard(refused?: RegExp) {
       const namespace = randomUUID();
       const [one, two] = [watched(namespace, refused), watched(namespace)];
@@ -271,7 +270,7 @@ describe('postgres releases', () => {
       await ear.query(`LISTEN ${channel}`);
       for (const { sent } of [one, two]) sent.length = 0;
       const told = Promise.all([one, two].map(({ store }) => store.untilReleased!('a', 0, NEVER)));
-      // Each has asked once more since it listens.
+      // Each has checked once more since it listens.
       await until(() => one.sent.length > 0 && two.sent.length > 0);
       const say = (text: object) =>
         admin.query('SELECT pg_notify($1, $2)', [channel, JSON.stringify(text)]);
@@ -286,7 +285,7 @@ describe('postgres releases', () => {
       const granted = await two.store.acquire(namedLock('a'));
       expect(granted).toMatchObject({ status: 'ok' });
       expect((granted as { token: bigint }).token).toBeGreaterThan(held.token);
-      // The pool is a given one: it is asked whether the transaction was committed.
+      // The pool belongs to the application, so the store checks whether the transaction committed.
       const written = [one, two].map(({ sent }) => sent.slice(sent.indexOf('UPDATE')));
       expect(written).toEqual([0, 1].map(() => ['UPDATE', 'SELECT']));
       expect(await one.store.acquire(namedLock('a'))).toMatchObject({ status: 'held' });
@@ -298,10 +297,10 @@ describe('postgres releases', () => {
       await told;
       await heldIn(two.store, namedLock('a'));
       expect(await one.store.acquire(namedLock('a'))).toMatchObject({ status: 'held' });
-      // It says that it came too late.
+      // The store reports that the message came too late.
       await until(() => heard.length === 2 && /^lost:[\w-]{36}$/.test(heard[1]!));
       const truth = JSON.parse(heard[0]!) as { version: number };
-      // Later than any that is stored.
+      // Later than any stored version.
       const version = truth.version + 2 ** 21;
       const answerAfter = async (text: object) => {
         const again = one.store.untilReleased!('a', 0, NEVER);
@@ -332,7 +331,7 @@ describe('postgres releases', () => {
       const namespace = randomUUID();
       const [one, two] = [byUrl(namespace), byUrl(namespace)];
       const { held, told } = await waited(one, two);
-      // The listeners are those in a database of our own.
+      // The listeners in the test's own database.
       await admin.query(`SELECT pg_terminate_backend(pid) ${LISTENERS}`, [database]);
       await told;
       const again = two.untilReleased!('a', 0, NEVER);
@@ -355,7 +354,7 @@ describe('postgres releases', () => {
       const pool = new Pool({ connectionString: own.url });
       const Refused = class extends Client {
         constructor() {
-          // Where nobody listens.
+          // No caller listens.
           super({ host: '127.0.0.1', port: 1 });
           openedCount++;
         }
@@ -389,8 +388,8 @@ describe('postgres releases', () => {
 });
 
 /*
- * Whoever waits for a lock in etcd is told of its end by a watch, one for all locks of a process;
- * where none can be had, or it ends, everybody asks.
+ * A caller that waits for a lock in etcd learns of its end by a watch, which all locks of a process
+ * share. Without a watch, or after its end, all callers poll.
  */
 describe('etcd releases', () => {
   const NEVER = new AbortController().signal;
@@ -414,7 +413,7 @@ describe('etcd releases', () => {
   };
   const member = () => `http://127.0.0.1:${cluster.members[0]!.port}`;
 
-  /** How many watches the member has open. */
+  /** The count of the member's open watches. */
   const watchCount = async (): Promise<number> => {
     const text = await (await fetch(`${member()}/metrics`)).text();
     return Number(/^etcd_debugging_mvcc_watch_stream_total (\d+)$/m.exec(text)![1]);
@@ -454,10 +453,10 @@ describe('etcd releases', () => {
     const told = two.untilReleased!('a', 0, NEVER);
     await until(async () => (await watchCount()) === 1);
     await cluster.kill(cluster.members[0]!);
-    // Whoever waits asks, since something may have been missed.
+    // Each waiting caller checks, since it may have missed a message.
     await told;
     await cluster.start(cluster.members[0]!);
-    // The run of etcd is another one, in which it is told again.
+    // The new run of etcd needs a new watch.
     const next = await heldIn(one, namedLock('b'));
     const again = two.untilReleased!('b', 0, NEVER);
     await until(async () => (await watchCount()) === 1);

@@ -1,7 +1,6 @@
 /**
- * Locks whose clock and losses are in the hands of a test: those in memory, as they are or as a
- * mutant of them, under any loss window; those in rows, in SQL and in Redis; and many clients that
- * walk over them.
+ * Locks whose clock and losses the test controls: in memory, original or mutated, with any loss
+ * window; and in rows, in SQL and in Redis. Also many clients that walk over them.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -76,15 +75,15 @@ interface SettableSqlLocks extends SettableSql {
   store(query: SqlQuery, options: object): LockStore;
 }
 
-/** The store as it is, on a table. */
+/** The original store, on a table. */
 export function sqlLockStore(sql: SettableSqlLocks): SettableLockStore {
   const { controls, queryOf, optionsOf } = settableSql(sql, { table: LOCKS });
   return { ...controls, createStore: (name) => sql.store(queryOf(name), optionsOf(name)) };
 }
 
 /*
- * The Lua scripts on locks as the library runs them, but told time and server by the test; and the
- * Redis locks as applications use them, on a client that does so.
+ * The library's Lua scripts for locks with the test's time and server, and the application's Redis
+ * locks on such a client.
  */
 
 export const TIMED_LOCK_LUA = {
@@ -93,7 +92,7 @@ export const TIMED_LOCK_LUA = {
   release: timed(SCRIPTS.releaseLock.lua),
 };
 
-/** By the hash that the store knows. */
+/** By the hash that the store has. */
 const TEXTS = new Map<string, string>([
   [SCRIPTS.acquireLock.sha1, TIMED_LOCK_LUA.acquire],
   [SCRIPTS.extendLock.sha1, TIMED_LOCK_LUA.extend],
@@ -102,7 +101,7 @@ const TEXTS = new Map<string, string>([
   [SCRIPTS.locks.sha1, withTime(SCRIPTS.locks.lua)],
 ]);
 
-/** `opened` is to be closed after each test. */
+/** Close `opened` after each test. */
 export function redisLockStore(redis: () => Redis, opened: RedisLocks[]): SettableLockStore {
   const { controls, optionsOf } = settableRedis(redis, 'locks', TEXTS);
   return {
@@ -115,21 +114,24 @@ export function redisLockStore(redis: () => Redis, opened: RedisLocks[]): Settab
   };
 }
 
-// Many clients at one store: each takes locks, keeps or extends or forgets them, and releases. Who
-// holds what is judged by the clock of the test, by which each knows when its lock ends.
+// Many clients at one store. Each takes locks, extends, keeps or abandons them, and releases them.
+// The test's clock decides who holds a lock, as clients use it for their deadlines.
 
 export interface LockWalk {
   readonly stores: readonly LockStore[];
   readonly clientCount: number;
   readonly lockCount: number;
   readonly ttlMs: number;
-  /** The walk goes on until then, and until enough was seen: a busy machine takes longer. */
+  /**
+   * The minimum length. The walk continues until it has enough results, since a busy machine takes
+   * longer.
+   */
   readonly lastsMs: number;
   readonly isEnough?: (report: WalkReport) => boolean;
   readonly seed: number;
 }
 
-/** What the walk has seen; the first two must stay empty. */
+/** The results of the walk. The first two must stay empty. */
 export interface WalkReport {
   readonly twoHolders: string[];
   readonly fallenTokens: string[];
@@ -166,7 +168,7 @@ export async function walkLocks(walk: LockWalk): Promise<WalkReport> {
   return report;
 }
 
-/** Who holds which lock, as its holders may believe it. */
+/** The holders of locks, by their own deadlines. */
 export class LockOracle {
   private readonly holds = new Map<string, Hold>();
   private readonly tokens = new Map<string, bigint>();
@@ -176,7 +178,7 @@ export class LockOracle {
   granted({ lock, holder, token }: HeldLock, endsAtMs: number): void {
     const now = performance.now();
     const other = this.holds.get(lock);
-    // It is not believed any more.
+    // The holder no longer considers it held.
     if (endsAtMs <= now) return;
     if (other !== undefined && other.holder !== holder && other.endsAtMs > now) {
       this.report.twoHolders.push(`${lock}: ${holder} beside ${other.holder}`);
@@ -214,7 +216,7 @@ async function clientOf(walk: LockWalk, parts: ClientParts): Promise<void> {
     } catch (error) {
       if (!isSnowflakeError(error)) throw error;
       parts.report.failureCount++;
-      // As a client that tries again.
+      // Like a client that tries again.
       await sleep(random.next() * 20);
     }
   }
@@ -232,7 +234,7 @@ async function oneTurn(
   const answer = await store.acquire({ ...who, ttlMs, longestMs: ttlMs, have: 0n });
   if (answer.status !== 'ok') {
     if (answer.status === 'held') report.heldCount++;
-    // The pace of a client that waits.
+    // The pace of a waiting client.
     await sleep(Math.min(random.next() * 10, answer.status === 'wait' ? answer.waitMs : 10));
     return;
   }
@@ -244,7 +246,7 @@ async function oneTurn(
     // The work under the lock.
     await sleep(random.next() * ttlMs * 0.6);
     const extendedAtMs = performance.now();
-    // Whoever is too late believes nothing any more.
+    // A late client no longer considers its lock held.
     if (extendedAtMs >= endsAtMs) return oracle.ended(held);
     const again = await store.extend({ ...held, ttlMs });
     if (again.status !== 'ok') return oracle.ended(held);

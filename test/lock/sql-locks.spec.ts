@@ -1,6 +1,6 @@
 /**
- * Locks in PostgreSQL and MariaDB keep the contract: once with the time and the server in the hands
- * of the test, once by the server's own clock.
+ * Locks in PostgreSQL and MariaDB satisfy the contract: once with time and server under the test's
+ * control, and once by the server's own clock.
  */
 import Database from 'libsql';
 import type { PGlite } from '@electric-sql/pglite';
@@ -211,8 +211,8 @@ describe('sql locks', () => {
 });
 
 /*
- * Rows of locks in each database: written only beside the row they rest on, and deleted only where
- * nobody needs them.
+ * Rows of locks in each database. A write requires the row that it depends on, and only unused rows
+ * are deleted.
  */
 describe('sql lock rows', () => {
   const TABLE = 'rows_of_locks';
@@ -327,8 +327,9 @@ describe('sql lock rows', () => {
 });
 
 /*
- * Many clients at one table of locks, in two databases: nobody holds a lock beside another one, and
- * tokens rise; also while connections are killed. Without the version of the row, the walk sees it.
+ * Many clients at one table of locks, in two databases, even while connections are killed. Each
+ * lock has one holder, and tokens increase. Without the version of the row, the walk detects an
+ * error.
  */
 describe('sql lock walk', () => {
   const TABLE = `walked_${randomUUID().replaceAll('-', '')}`;
@@ -340,7 +341,7 @@ describe('sql lock walk', () => {
     const connectionString = process.env['DATABASE_URL']!;
     postgres = new Pool({ connectionString, max: 20, application_name: TABLE });
     mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 20 });
-    // Of connections that the test kills.
+    // The connections that the test kills.
     postgres.on('error', () => undefined);
     await postgres.query(registryTable('postgres', TABLE));
     await mysql.query(registryTable('mysql', TABLE));
@@ -374,7 +375,7 @@ describe('sql lock walk', () => {
           await sleep(200);
           await postgres
             .query(
-              // Those of this pool.
+              // The connections of this pool.
               `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ` +
                 `application_name = '${TABLE}' AND pid <> pg_backend_pid() LIMIT 3`,
             )
@@ -403,7 +404,7 @@ describe('sql lock walk', () => {
 });
 
 /*
- * Locks in databases inside the process keep the contract: SQLite in a file, and PGlite.
+ * Locks in embedded databases satisfy the contract: SQLite in a file, and PGlite.
  */
 
 const folder = quickFolder('locks');

@@ -1,7 +1,6 @@
 /**
- * Callers of one process whose store grants nothing: each is told so, whichever way they ask and
- * however many they are. Nobody is told that a lock is held which nobody holds, and nothing is
- * skipped.
+ * Callers in one process whose store grants nothing. Each gets this error by every method, however
+ * many callers there are. No caller sees a free lock as held, and none skips its work.
  */
 import { describe, expect, it } from '@jest/globals';
 import { SnowflakeError } from '../../lib/errors.js';

@@ -1,6 +1,6 @@
 /**
- * Whoever waits for a lock that nobody tells of is not left behind: it asks often as long as the
- * lock changes hands, and hears of what it may have missed.
+ * A caller that waits for a lock without messages is not left behind. It polls often while the lock
+ * changes hands, and learns of missed releases.
  */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { LATER_MS, Releases, type ReleaseMessages } from '../../lib/lock/releases.js';
@@ -24,7 +24,7 @@ describe('a caller without notifications', () => {
     await world.time.advance(8000);
     ends[0]!.resolve();
     await first;
-    // Between two questions somebody else was faster.
+    // Another caller was faster between two polls.
     const second = last.locks.using('a', () => ends[1]!.promise);
     await world.time.advance(8000);
     ends[1]!.resolve();
@@ -33,7 +33,7 @@ describe('a caller without notifications', () => {
     const acquires = other.link.asked.filter(({ call }) => call === 'acquire');
     const askedMs = acquires.map(({ atMs }) => atMs);
     const pauses = askedMs.slice(1).map((ms, at) => ms - askedMs[at]!);
-    // It doubles to a second, twice.
+    // It doubles to a second, two times.
     expect(pauses.filter((ms) => ms <= 50)).toHaveLength(2);
     expect(pauses.filter((ms) => ms <= 100)).toHaveLength(4);
   });
@@ -74,13 +74,13 @@ describe('a caller of a slow store without notifications', () => {
 });
 
 describe('several processes that poll at once', () => {
-  /** How often each had the lock in a minute. */
+  /** How often each process had the lock in a minute. */
   const turnsOf = async (isTold: boolean, holdMs: number) => {
     const world = new LockWorld();
     const counts = [0, 0, 0, 0];
     let at = 0;
     const wanted = counts.map(async (_, of) => {
-      // Jitter that is another one each time, and the same in each run.
+      // Different jitter each time, and the same in each run.
       const random = () => (at = (at + 0.618) % 1);
       const { locks } = world.process({ random }, isTold);
       while (world.time.passedMs < 60_000) {
@@ -121,7 +121,7 @@ describe('a process without competitors', () => {
     };
     expect(await waitedMs(499)).toBe(0);
     expect(await waitedMs(5000)).toBe(25);
-    // Whoever does not wait is not made to.
+    // A caller that does not wait is never delayed.
     await world.settled(heldFor(5000), 1);
     expect(await locks.using('a', () => 'at once')).toBe('at once');
   });
@@ -143,7 +143,7 @@ describe('thousands of callers in one process', () => {
     const all = Array.from({ length: COUNT }, (_, at) =>
       locks.using('a', options, () => void order.push(at)),
     );
-    // Of those that have not begun not even the options are read.
+    // Not even the options of unstarted calls are read.
     expect(readCount).toBeGreaterThan(0);
     expect(readCount).toBeLessThan(100);
     expect(locks.status.waitingCount).toBeGreaterThan(COUNT - 100);
@@ -205,7 +205,10 @@ describe('notified releases', () => {
     const wait = (at: number) =>
       processes[at]!.until('a', signal, async () => false).then(() => woken.push(at));
     const settled = () => new Promise(setImmediate);
-    /** Who is woken at once by a release of which all are told, and who is later. */
+    /**
+     * The order of waking: one caller at once after a release that all receive, and the others
+     * later.
+     */
     const told = async (later = LATER_MS) => {
       woken = [];
       for (const [message] of all) message('a');
@@ -224,7 +227,7 @@ describe('notified releases', () => {
         for (const [, , lost] of all) lost('a', who);
       };
       processes[at]!.lost('a', tell);
-      // It has said so.
+      // It has reported its loss.
       processes[at]!.lost('a', () => Promise.reject(new Error('told twice')));
       await settled();
     };
@@ -233,14 +236,14 @@ describe('notified releases', () => {
     await lose(2);
     await lose(1);
     expect(await told()).toEqual([[2], [0, 1]]);
-    // The next release comes before the others are told of this one.
+    // The next release comes before the others receive this one.
     expect(await told(LATER_MS - 1)).toEqual([[1], []]);
     expect(await told()).toEqual([[0, 1, 2], []]);
     for (const one of processes) await one.close();
   });
 });
 
-/** A store that grants nothing for so long, whoever asks; each answer takes its time. */
+/** A store that grants nothing for the given time. Each answer takes a while. */
 function paused(world: LockWorld, forMs: number) {
   const untilMs = world.time.passedMs + forMs;
   const each = Array.from({ length: 3 }, () => world.process());
@@ -328,7 +331,7 @@ describe('a caller that has waited without success', () => {
   });
 });
 
-/** A process whose calls go over one connection, one after another, and take so long each. */
+/** A process whose calls share one connection, one after another, each with the given duration. */
 function overOneConnection(world: LockWorld, eachMs: number) {
   const { locks, link } = world.process();
   let last: Promise<unknown> = Promise.resolve();
@@ -367,7 +370,7 @@ describe('more locks at once than one connection can serve in time', () => {
         section.assertHeld();
       }),
     );
-    // Longer than the ttl: each was extended meanwhile.
+    // Longer than the ttl: each lock was extended in the meantime.
     for (let passedMs = 0; passedMs < 12_000; passedMs += 10) await world.time.advance(10);
     expect(leftMs).toHaveLength(300);
     // Its time began with its turn.
@@ -387,7 +390,7 @@ describe('more locks at once than one connection can serve in time', () => {
     const others = namesOf(300).map((lock) => locks.using(lock, () => 1));
     await world.time.advance(34 + 640);
     const calls = link.asked.map(({ call }) => call);
-    // Behind those that are under way, and before the 200 that are not.
+    // After the calls in progress, and before the 200 that have not started.
     expect(calls.indexOf('extend')).toBeGreaterThan(0);
     expect(calls.filter((call) => call === 'acquire').length).toBeLessThan(80);
     end.resolve();
@@ -401,7 +404,7 @@ describe('a caller in the queue for a store', () => {
     const { locks, link } = world.process();
     link.way = 'hanging';
     const codes = namesOf(300).map((lock) => codeOf(locks.using(lock, () => 1)));
-    // They come turn by turn of the event loop, in which no time goes by.
+    // They arrive in separate turns of the event loop, in which no time passes.
     for (let turns = 0; turns < 30; turns++) await world.time.advance(0);
     await world.time.advance(2000);
     expect(new Set(await Promise.all(codes))).toEqual(new Set(['STORE_UNAVAILABLE']));
@@ -462,7 +465,7 @@ describe('ten thousand callers of one lock', () => {
 });
 
 /*
- * Permits of a lock, and several locks at once; the cases are seen to notice what is broken.
+ * Permits of a lock, and several locks at once. The cases detect broken variants.
  */
 
 describe('permits', () => {

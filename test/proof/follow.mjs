@@ -25,7 +25,7 @@ import { headerValues, nowOf, numberOf, rangeOf, slotValues, usedOf, valuesOf } 
 /** @import { Explained, Next, Path, Values, Way } from './reckon.mjs' */
 /** @import { Header, Registry, Slot } from './registries.mjs' */
 
-/* What a request may do to the header. */
+/* The possible changes of the header by a request. */
 
 /**
  * @typedef {object} Asked
@@ -201,7 +201,7 @@ function timesOf({ lastTimeMs, slewMs }, { wallMs, reckoned: clock }, read) {
   return [...new Set([...read, ...others.map((time) => Math.max(lastTimeMs, time))])];
 }
 
-/* What a request may do to a worker id. */
+/* The possible changes of a worker ID by a request. */
 
 /**
  * @param {Asked} asked

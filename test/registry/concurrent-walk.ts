@@ -1,9 +1,9 @@
 /**
- * Processes that ask one store of rows at the same time, in an order that a seed draws: each step
- * of each of them may come before or after any step of the others, and the store loses data, loses
- * rows and has its clock set back in between.
+ * Processes that use one store of rows concurrently, in an order drawn from a seed. The steps of
+ * different processes interleave in any way. In between, the store loses data, loses rows, and has
+ * its clock set back.
  *
- * What it looks for: two holders of one worker id whose ranges overlap.
+ * Detects two holders of one worker ID with overlapping ranges.
  */
 import type { LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
 import { HEADER_KEY } from '../../lib/rows/row-store.js';
@@ -15,7 +15,7 @@ import { WalkStore, type StoreFault, type WalkMoment } from './walk-store.js';
 const PROCESS_COUNT = 4;
 const WORKER_COUNT = 2;
 const STEP_COUNT = 500;
-/** How far the store's clock falls behind at most; the store says so as its window. */
+/** How far the store's clock goes back at most, which is the store's loss window. */
 const BACK_MS_MAX = 9000;
 const TTL_MS = 10_000;
 const TERMS = { fingerprint: 'f', ttlMs: TTL_MS, minRangeMs: 50, quarantineMs: 0 };
@@ -29,16 +29,16 @@ interface Range {
 interface Process {
   lease: WorkerLease | undefined;
   token: string;
-  /** Asked until it is answered. */
+  /** Repeated until it has an answer. */
   request: LeaseRequest | undefined;
-  /** Of its calls: the answer to one that it gave up no longer counts. */
+  /** Calls so far. The answer to an abandoned call does not count. */
   callCount: number;
-  /** What it is told no longer reaches it. */
+  /** Answers no longer reach it. */
   isGone: boolean;
   isBusy: boolean;
 }
 
-/** Whoever stands still, and the step at which it goes on. */
+/** A paused process, and the step at which it resumes. */
 interface Standing {
   readonly goesOn: () => void;
   readonly untilStep: number;
@@ -98,7 +98,7 @@ class Walk {
     return { overlaps, grantCount };
   }
 
-  /** Somebody goes on; some stand still while much happens between two of their steps. */
+  /** A process takes a step. Some are paused while much happens between two of their steps. */
   private next(step: number): void {
     const [goesOn] = this.waiting.splice(this.draw(this.waiting.length), 1);
     if (goesOn !== undefined && this.chance.chance(0.03)) {
@@ -116,7 +116,7 @@ class Walk {
     else this.loseRows();
   }
 
-  /** Also what the header knows of the time, so that the clock goes back no further than told. */
+  /** May also delete the header with its time, so the clock goes back only within the window. */
   private loseData(): void {
     const what = this.draw(6);
     if (what === 0) this.copy = this.store.copy();
@@ -127,7 +127,7 @@ class Walk {
     if (what === 5) this.moment.timeMs = this.highestMs - this.draw(BACK_MS_MAX);
   }
 
-  /** All but the header, under a clock that goes back by a minute. */
+  /** Loses everything except the header, or sets the clock back by up to a minute. */
   private loseRows(): void {
     const what = this.draw(4);
     if (what === 0) this.store.replace(this.store.copy());
@@ -147,7 +147,7 @@ class Walk {
     return { ...none, token, callCount: 0, isGone: false, isBusy: false };
   }
 
-  /** It asks for the same again, while what it asked may still be answered. */
+  /** It repeats its request while the first one may still get an answer. */
   private giveUp(process: Process): void {
     if (process.request === undefined) return;
     process.callCount++;
@@ -215,7 +215,7 @@ class Walk {
     const last = mine.at(-1)!;
     const lastIssuedMs = last.floorMs + this.draw(last.ceilingMs - last.floorMs);
     this.leave(process);
-    // Whatever comes of it: it makes no more ids.
+    // It generates no more IDs, whatever the result of the release.
     for (const range of mine) range.ceilingMs = Math.min(range.ceilingMs, lastIssuedMs + 1);
     await this.support.release(lease, lastIssuedMs);
   }

@@ -1,6 +1,6 @@
 /**
- * A fleet that starts at once with a registry that is new, on a store that answers one after the
- * other: who has to do what is counted, so that no fleet keeps its own registry from being made.
+ * A fleet that starts at once on a new registry, in a store that handles one request after the
+ * other. The test counts requests, so that a fleet cannot prevent the creation of its own registry.
  */
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
@@ -28,12 +28,12 @@ describe('a fleet that starts at once', () => {
     haveMs: 0,
     holder: { host: 'h', pid: 1, application: 'a' },
   };
-  /** All would have long been served, and worse ways are seen to end as well. */
+  /** All are served long before this. It is long enough for slower variants to end as well. */
   const START_MS = 60_000;
 
   const START_OF_SECOND_MS = 1_800_000_000_000;
 
-  /** As a keeper waits. */
+  /** The longest wait of a keeper. */
   const WAIT_MS_MAX = 5000;
 
   async function startAtOnce(
@@ -66,9 +66,9 @@ describe('a fleet that starts at once', () => {
   }
 
   const file = 'registry/registry-support.ts';
-  /** Of the store, for each member: 6.7 today. */
+  /** Steps of the store for each member: 6.7 today. */
   const STEPS_EACH_MAX = 7;
-  /** The rows that each asks for: 44 today. */
+  /** Rows that each member requests: 44 today. */
   const ROWS_EACH_MAX = 60;
 
   it('is served with few requests to the store', async () => {
@@ -109,7 +109,7 @@ describe('a fleet that starts at once', () => {
     const few = { processCount: 8 };
     const { servedCount, servedMs, stepCount } = await startAtOnce(real.RegistrySupport, few);
     expect(servedCount).toBe(HERD);
-    // One question to be told to wait, one to choose, and the grant.
+    // One request that has to wait, one that chooses, and the grant.
     expect(stepCount).toBeLessThan(4 * HERD);
     expect(servedMs).toBeLessThan(5000);
   });
@@ -128,14 +128,14 @@ describe('a fleet that starts at once', () => {
     },
   );
 
-  /** What is kept of the time when somebody was told that nothing is free, and before. */
+  /** The stored time after an answer that no worker ID is free, and before it. */
   async function timesKept(Registry: typeof real.RegistrySupport) {
     const time = new SettableTime();
     const store = new SlowStore(time, 0);
     const parts = { timers: time, random: () => 0 };
     const only = { ...REQUEST, workerIdMax: 0, nonce: 'n' };
     const kept = () => store.rows.rows.get(HEADER_KEY)!.number;
-    // The first time it waits, for a registry that is new.
+    // The first call waits for a new registry.
     for (let count = 0; count < 2; count++) {
       void new Registry(store, parts).getNextWorkId({ ...only, token: 'one' });
       await time.advance(5000);
@@ -170,8 +170,8 @@ describe('a fleet that starts at once', () => {
 });
 
 /*
- * A caller that asks for a worker id again before the store has answered: it gets the answer that
- * is on its way, so that a store as busy as it likes still serves everybody, each once.
+ * A caller that repeats its request for a worker ID before the answer arrives. It gets the pending
+ * answer, so that even an overloaded store serves all callers, each once.
  */
 describe('repeated acquire', () => {
   const REQUEST: LeaseRequest = {
@@ -186,10 +186,10 @@ describe('repeated acquire', () => {
     haveMs: 0,
     holder: { host: 'h', pid: 1, application: 'a' },
   };
-  /** A start gives up after as long. */
+  /** A start gives up after this. */
   const START_MS = 30_000;
 
-  /** Of whom the last is answered a first time when its call is over. */
+  /** The last of these gets its first answer when its call is over. */
   const HERD = 300;
 
   type Support = typeof RegistrySupport;
@@ -200,7 +200,7 @@ describe('repeated acquire', () => {
     const chance = new SeededRandom(1);
     const random = () => chance.next();
     const support = () => new Registry(store, { timers: time, random });
-    // With a registry that is there, and past its first quarantine.
+    // The registry exists, and its first quarantine is over.
     const first = asked(support(), { ...REQUEST, token: 'first' }, { time, random });
     await time.advance(REQUEST.ttlMs * 2);
     await first;
@@ -208,7 +208,7 @@ describe('repeated acquire', () => {
     return { time, random, store, support };
   }
 
-  /** Each rejects where it does not hold, so that a mutant can be tried with it. */
+  /** Each property throws if it fails, so that it can run on a mutant. */
   const PROPERTIES: Record<string, (Registry: Support) => Promise<void>> = {
     async 'gets its worker id where each step of the store takes longer than a call may'(Registry) {
       const { time, random, store, support } = await setUp(Registry, 2500);
@@ -237,7 +237,7 @@ describe('repeated acquire', () => {
     async 'is not told a time that was read before it asked'(Registry) {
       const { time, support } = await setUp(Registry, 3000);
       const one = support();
-      // The clock of whoever asks has gone on meanwhile.
+      // The caller's clock has advanced in the meantime.
       const [once, again] = [0, 2000].map((ms) => ({ ...REQUEST, wallMs: time.now() + ms }));
       const [first, second] = [one.getNextWorkId(once!), one.getNextWorkId(again!)];
       await time.advance(START_MS);
@@ -330,11 +330,11 @@ describe('repeated acquire', () => {
 });
 
 /*
- * No two holders of a registry over rows have ranges that overlap, in whatever order their steps
- * come; and the walk is seen to notice each rule that a store or the support around it breaks.
+ * Holders of a registry over rows never have overlapping ranges, in any order of their steps. The
+ * walk detects each broken rule of a store or of its support.
  */
 const SEED_COUNT = 200;
-/** Where the seed that is known to show it no longer does. */
+/** Used if the known seed no longer shows the error. */
 const SEED_MAX = 5000;
 
 type Walk = (seed: number) => Promise<WalkResult>;

@@ -1,6 +1,6 @@
 /**
- * Plans of moves between layouts: what is let in side by side makes no id twice, and what could is
- * refused, with the date from which it would be possible.
+ * Plans of moves between layouts. Layouts that are admitted at the same time generate no duplicate
+ * ID. A layout that could is refused, with the date from which it is possible.
  */
 import { describe, expect, it } from '@jest/globals';
 import {
@@ -53,7 +53,7 @@ function layoutsOf(plan: MovePlan) {
   return plan.layouts;
 }
 
-/** The ids that a worker may make of one time: the lowest and the highest. */
+/** The lowest and the highest ID of a worker at one time. */
 function idsOf(layout: BitLayout, workerId: number, ms: number): [bigint, bigint] {
   const parts = { timestampMs: ms, workerId };
   return [layout.compose(parts), layout.compose({ ...parts, sequence: layout.sequence.max })];
@@ -76,7 +76,7 @@ describe('a move between layouts with the same clock', () => {
     expect(taken.length * 2).toBe(from.workerIdMax + 1);
     expect(others.length * 2).toBe(to.workerIdMax + 1);
     const all = [...taken, ...others].toSorted(([a], [b]) => (a < b ? -1 : 1));
-    // Sorted by their first id, no worker's ids reach into the next one's.
+    // Sorted by their first ID, the workers' IDs do not overlap.
     expect(all.every(([, last], at) => at + 1 === all.length || last < all[at + 1]![0])).toBe(true);
     const [a, b] = [old!.span!, next!.span!];
     expect(a.workerIdMax < b.workerIdMin || b.workerIdMax < a.workerIdMin).toBe(true);
@@ -168,7 +168,7 @@ describe('a move to a layout with another clock', () => {
       USUAL.fingerprint,
       above.fingerprint,
     ]);
-    // The end of the first move stays: beyond it lie ids of the layout that was tried.
+    // The end of the first move stays, since IDs of the tried layout are above it.
     expect(again[1]!.untilMs).toBeLessThanOrEqual(layoutsOf(planned(USUAL, earlier))[0]!.untilMs!);
   });
 });
@@ -208,7 +208,7 @@ describe("a move's stored text", () => {
     for (const other of ['#2 #in:k2 a[<9] b[0-1]', '#2 #out:k1 a[<9] b[0-1]', '#2 a[<9] b[0-1]']) {
       expect(latestOf(awaited!, other)).toBe(awaited);
     }
-    // What has ended nobody opens, and what one store says closes no other one.
+    // A closed registry never opens again, and one store cannot close another one.
     const over = '#3 #out:k1 b[]';
     expect(latestOf(over, '#3 #out:k1 b[0-511]')).toBe(over);
     expect(latestOf(open!, over)).toBe(open);

@@ -1,6 +1,6 @@
 /**
- * Whom a move of a running fleet has a worker id for, and whom it waits for; and what is said of a
- * registry that a move left, with holders or without.
+ * The holders that a move of a running fleet has worker IDs for, and those that it waits for. Also
+ * the report about the registry after a move, with holders or without.
  */
 import { describe, expect, it } from '@jest/globals';
 import { againstFindings } from '../../lib/cli/commands/regions.js';
@@ -58,7 +58,7 @@ describe('the processes that a move waits for', () => {
     const resettled = new Resettled();
     expect(resettled.rest(view(whole, [stays, moves]))).toEqual([]);
     expect(resettled.rest(view(halved, [stays, moves]))).toEqual([moves]);
-    // It has given it up, and that no read had shown before does not matter.
+    // It has released the worker ID. That no earlier read showed it makes no difference.
     expect(resettled.rest(view(halved, [stays]))).toEqual([moves]);
     expect(resettled.rest(view(halved, [stays, again(9, moves)]))).toEqual([]);
     const unseen = new Resettled();

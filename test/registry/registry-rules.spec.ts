@@ -1,6 +1,6 @@
 /**
- * What the rules of the registry ask a store to write, and in which order. That they keep ranges
- * apart is for the contract suite, the model and the simulation to show.
+ * The writes that the registry's rules request from a store, and their order. The contract suite,
+ * the model and the simulation show that ranges stay apart.
  */
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
@@ -25,7 +25,7 @@ import { MapStore, SlowStore } from './walk-store.js';
 const T0 = 1_800_000_000_000;
 const TTL_MS = 60_000;
 const reading: StoreReading = { timeMs: T0, server: 'one', random: 'r', lossWindowMs: 0 };
-/** Created long ago by the layout f, in its second era. */
+/** Created long ago by the layout f, and in its second era. */
 const header: RegistryHeader = {
   ...newHeader({ ...reading, timeMs: T0 - 1000 }),
   fingerprint: 'f',
@@ -46,7 +46,7 @@ const request: LeaseRequest = {
 };
 const mark = { incarnation: 'r', server: 'one', operations: 40 };
 
-/** A slot that the token holds since an era. */
+/** A slot that the token has held since an era. */
 function heldBy(token: string, given: { workerId: number; era: number; ceilingMs?: number }) {
   const { workerId, era, ceilingMs = T0 + 30_000 } = given;
   const holder = { token, nonce: 'n', floorMs: T0 - 9000, era, sinceMs: T0 - 9000, label };
@@ -138,13 +138,13 @@ describe('a registry step', () => {
 });
 
 /*
- * The search for a worker id: whole in a span of thousands, by draws in one of millions.
+ * The search for a worker ID: a full scan of thousands, and random draws from millions.
  */
 const NOW_MS = 1_000_000;
 const WIDE = { workerIdMin: 8_388_608, workerIdMax: 8_388_608 + 4_194_303 };
 const COUNT = 4_194_304;
 
-/** Ceilings and how many were looked at. */
+/** The ceilings, and the count of looks. */
 class Ceilings {
   lookedAt = 0;
   constructor(private readonly of: (workerId: number) => number) {}
@@ -163,7 +163,7 @@ class Ceilings {
 const HELD_MS = NOW_MS + 5000;
 const FREE_MS = NOW_MS - 5000;
 const seeds = Array.from({ length: 1000 }, (_, n) => `seed ${n}`);
-/** A part of the worker ids, without order. */
+/** A part of the worker IDs, in any order. */
 const isIn = (workerId: number, share: number) =>
   (Math.imul(workerId, 0x9e3779b1) >>> 0) / 2 ** 32 < share;
 
@@ -216,7 +216,7 @@ describe('the search in a large span', () => {
     for (const seed of seeds.slice(0, 50)) {
       expect((ceilings.search(seed) % 60_000) / 60_000).toBeLessThan(0.01);
     }
-    // At each of 2,116 twice at most, and once more after each of nine rounds.
+    // At most two looks at each of 2,116, and one more after each of nine rounds.
     expect(ceilings.lookedAt).toBeLessThanOrEqual(50 * (2 * 2116 + 9));
   });
 
@@ -271,8 +271,8 @@ describe('the drawn candidates', () => {
 });
 
 /*
- * Who creates a registry, and who waits for it: a start leaves the first rows to a creator that is
- * at it, and to nobody else.
+ * Which process creates a registry, and which wait for it. A start leaves the first rows to an
+ * active creator only.
  */
 describe('creators', () => {
   const TERMS = { fingerprint: 'f', ttlMs: 30_000, minRangeMs: 1000, quarantineMs: 0, haveMs: 0 };
@@ -291,10 +291,10 @@ describe('creators', () => {
     mark: { incarnation: '', server: '', operations: 0 },
   };
   const LONG_MS = 60_000;
-  /** The longest that one pause can be. */
+  /** The longest single pause. */
   const PAUSE_MS = 2000;
   const SOON_MS = 50;
-  /** So long a new registry grants nothing. */
+  /** How long a new registry grants nothing. */
   const NO_GRANT_MS = 2000;
 
   type Create = (support: real.RegistrySupport) => Promise<unknown>;
@@ -333,14 +333,14 @@ describe('creators', () => {
     });
   });
 
-  // The renewal writes the header once more, after which nobody waits for its rows.
+  // The renewal writes the header once more. From then on no caller waits for its rows.
   const WAITED_FOR = Object.entries(CREATORS).filter(([name]) => !name.includes('renews'));
   it.each(WAITED_FOR)('keep a start waiting if %s does not make the rows', async (_, create) => {
     const edit = { file, find: 'await this.#blocks.makeFirst(span)', put: 'undefined' };
     expect(await startAfter(create, await loadWith(edit))).toBeGreaterThan(PAUSE_MS);
   });
 
-  /** As a keeper starts: it asks again when it is told to. */
+  /** Starts like a keeper: it repeats its request when the answer requires it. */
   async function started(support: real.RegistrySupport, time: SettableTime): Promise<void> {
     for (;;) {
       const answer = await support.getNextWorkId(REQUEST);
@@ -349,7 +349,7 @@ describe('creators', () => {
     }
   }
 
-  /** How long a start takes, as soon as the new registry grants ranges. */
+  /** How long a start takes once the new registry grants ranges. */
   async function startAfter(create: Create, Registry: typeof real.RegistrySupport) {
     const { time, support, waitOf } = setUp(Registry);
     const created = create(support).catch(() => undefined);
@@ -398,7 +398,7 @@ describe('creators', () => {
 });
 
 /*
- * An operation that nobody waits for any more: its caller gave up and asked again.
+ * An abandoned operation: its caller gave up and repeated the request.
  */
 describe('superseded', () => {
   const TERMS = { fingerprint: 'f', ttlMs: 10_000, minRangeMs: 50, quarantineMs: 0 };
@@ -440,7 +440,7 @@ describe('superseded', () => {
       lease,
       setBusy: (value: boolean) => void (isBusy = value),
       setSlow: (value: boolean) => void (isSlow = value),
-      /** Whoever waits between two tries, or for an answer, goes on. */
+      /** Lets a caller continue that pauses between two tries, or waits for an answer. */
       wake: async () => {
         await turn();
         for (const run of waiting.splice(0)) run();

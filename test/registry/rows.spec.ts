@@ -1,6 +1,6 @@
 /**
- * What befalls a registry over rows and no store of one piece: a header that is lost alone, rows
- * that are deleted one by one, texts that somebody else wrote, a write that comes much later.
+ * Events that only a registry over rows has: the loss of the header alone, single deleted rows,
+ * foreign strings, and a write that arrives much later.
  */
 import { describe, expect, it } from '@jest/globals';
 import type {
@@ -40,7 +40,7 @@ function setUp(workerIdMax = 0) {
     holder: { host: 'h', pid: 1, application: 'a', version: '1.2.3' },
   });
   const acquire = async (token: string) => support.getNextWorkId(request(token));
-  /** After the quarantine of a registry that was just created. */
+  /** After the quarantine of a new registry. */
   const hold = async (token: string) => {
     await acquire(token);
     moment.timeMs += 2 * TTL_MS;
@@ -53,7 +53,7 @@ function setUp(workerIdMax = 0) {
   return { moment, store, support, request, acquire, hold, leaseOf };
 }
 
-/** The same rows, written through something else. */
+/** The same rows, written by another client. */
 function through(store: MapStore, write: RowStore['write']): RowStore {
   const { location, lossWindowMs } = store;
   const read: RowStore['read'] = (question) => store.read(question);
@@ -111,7 +111,7 @@ describe('a registry over rows', () => {
     let stands: () => void = () => undefined;
     const standing = new Promise<void>((resolve) => (stands = resolve));
     const late = through(store, async (write) => {
-      // Only what makes a registry, not the empty header before it.
+      // Only the parts of a registry, not the blank header before it.
       if (write.header !== undefined && write.header.text !== '{}') {
         stands();
         await gate;
@@ -201,13 +201,13 @@ describe('a registry over rows', () => {
   });
 });
 
-// Reads of one process that come at once: one statement, and for nobody an answer of before.
+// Concurrent reads of one process share a statement, and none gets an answer from before its call.
 
 describe('reads that arrive during another read', () => {
   const manyKeys = (count: number, first = 0) =>
     Array.from({ length: count }, (_, at) => String(first + at));
 
-  /** A store that answers when the test says so, with the number of the question. */
+  /** A store that answers when the test permits, with the number of the request. */
   function setUpReads() {
     const time = new SettableTime();
     const asked: { query: SharedQuery; answer: (error?: Error) => void }[] = [];
@@ -280,17 +280,17 @@ describe('reads that arrive during another read', () => {
   });
 });
 
-// When a caller that has to wait comes back to a store whose clock tells whole seconds.
+// When a waiting caller returns to a store whose clock has whole seconds only.
 
 describe('a caller that waits for a store with whole seconds', () => {
   const resolutionMs = 1000;
 
-  /** A store whose clock is ahead of that of the process by a part of a second. */
+  /** A store whose clock is a fraction of a second ahead of the process. */
   function setUpTicks(aheadMs: number) {
     const time = new SettableTime();
     const again = new AgainAfter({ now: () => time.passedMs });
     const store = { aheadMs: T0 + aheadMs };
-    /** The time as it is read now, with an answer that takes as long. */
+    /** The current time, for an answer with this duration. */
     const read = (tripMs = 0) =>
       again.noted(async () => {
         const nowMs = store.aheadMs + time.passedMs;

@@ -1,4 +1,4 @@
-/** The clock by which a registry goes on, where the clock of its store has stepped forward. */
+/** The registry's clock after a step forward of its store's clock. */
 import { describe, expect, it } from '@jest/globals';
 import { newHeader, open } from '../../lib/registry/prologue.js';
 import type { RegistryHeader } from '../../lib/registry/snapshot.js';
@@ -12,11 +12,13 @@ const TERMS = { ttlMs: 1300, quarantineMs: 2300 };
 interface Caller {
   readonly slewMs: number;
   readonly wallMs: number;
-  /** What a holder takes for the registry's clock now. */
+  /** The holder's estimate of the registry's clock now. */
   readonly reckonedMs?: number;
 }
 
-/** Returns the registry's clock after a call if the store is a day ahead, in ms after START_MS. */
+/**
+ * Returns the registry's clock in ms after START_MS, after a call while the store is a day ahead.
+ */
 function clockAfter({ slewMs, wallMs, reckonedMs }: Caller): number {
   const last = { lastTimeMs: START_MS, slewMs };
   const reckoned = reckonedMs !== undefined && {

@@ -1,6 +1,6 @@
 /**
- * Plans of moves of a registry between two stores: each step leaves no worker id in both, whoever
- * plans, and wherever a command was cut off.
+ * Plans of moves of a registry between two stores. No step leaves a worker ID in both stores,
+ * whichever operator plans, and wherever a command was interrupted.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { moveText } from '../../lib/cli/store/layout-move-plan.js';
@@ -70,7 +70,7 @@ function stepOf(terms: Partial<StoreMoveTerms>) {
 const refusalWith = (text: string) => ({ refusal: expect.stringContaining(text) as unknown });
 
 describe('a move between two stores', () => {
-  /** Every step to the goal, each as it is found there. */
+  /** Every step to the goal, each planned from the state before it. */
   function stepsTo(goal: StoreMoveGoal, states: Record<MoveEnd, RegistryState>): StoreMoveStep[] {
     const next = stepOf({ goal, ...states });
     if (next === 'done') return [];
@@ -264,7 +264,7 @@ describe('a move between two stores', () => {
   });
 
   it('names no option that is already given', () => {
-    // The old one was put back to the middle of a move that is over.
+    // The old registry was restored from the middle of a finished move.
     const from = { ...BEGUN.from, holders: heldBy(1) };
     const to = { ...IN_USE, text: `#2 ${FINGERPRINT}[0-1023]` };
     const { refusal } = Object(stepOf({ goal: 'end', from, to })) as { refusal?: string };
@@ -290,7 +290,7 @@ describe('a move between two stores', () => {
     expect(stepOf({ ...BEGUN, to })).toEqual(refusalWith('give the command with --undo.'));
     const undone = stepsTo('undo', { ...BEGUN, to });
     expect(undone).toMatchObject([{ at: 'from', text: `#2 ${FINGERPRINT}[0-1023]` }]);
-    // Which of two that were closed at once is the later one nobody can tell.
+    // If two registries were closed at the same time, no order between them exists.
     const elsewhere = { ...to, text: `#1 #in:k2 ${FINGERPRINT}[]` };
     expect(stepOf({ goal: 'undo', ...BEGUN, to: elsewhere })).toEqual(
       refusalWith('No move is under way'),
@@ -299,7 +299,7 @@ describe('a move between two stores', () => {
 
   it('continues if one of the stores has lost it', () => {
     const { from, to } = BEGUN;
-    // The worker ids of the second one are taken from the first one, also if it was claimed since.
+    // The second registry copies the first one's worker IDs, even those that were claimed since.
     for (const lost of [NONE, IN_USE]) {
       expect(stepsTo('begin', { from: lost, to }).map(({ at, text }) => [at, text])).toEqual([
         ['from', `#2 #out:k1 ${FINGERPRINT}[0-511]`],
@@ -333,14 +333,14 @@ describe('a move between two stores', () => {
 });
 
 /*
- * All that two operators can do at once: each reads both registries and sends an order, which takes
- * effect later, if its registry still stores what was read, or never.
+ * Every concurrent sequence of two operators. Each reads both registries and sends an order. The
+ * order takes effect later, if its registry is still unchanged, or never.
  */
 
 interface Sent extends StoreMoveStep {
-  /** What its registry stored when it was read. */
+  /** The string in its registry at the time of the read. */
   readonly read: string;
-  /** How often the other one had got worker ids by then. */
+  /** How often the other registry had gained worker IDs by then. */
   readonly gainCount: number;
 }
 
@@ -358,7 +358,7 @@ const CHANGE_COUNT_MAX = 4;
 const otherOf = (at: MoveEnd): MoveEnd => (at === 'from' ? 'to' : 'from');
 const stateFor = (text: string): RegistryState => ({ ...IN_USE, isUsed: text !== '', text });
 
-/** There are many worlds of few texts, so that what follows from the texts is computed once. */
+/** Many worlds share a few strings, so their consequences are computed once. */
 function remembered<R>(compute: (from: string, to: string) => R) {
   const known = new Map<string, R>();
   return ({ from, to }: World['texts']): R => {
@@ -368,7 +368,7 @@ function remembered<R>(compute: (from: string, to: string) => R) {
   };
 }
 
-/** The steps that an operator may find there to be next, whatever is the goal. */
+/** The next steps that an operator may find, for any goal. */
 const stepsFor = remembered((from, to) => {
   const states = { from: stateFor(from), to: stateFor(to) };
   const plans = GOALS.flatMap((goal) => KEYS.map((key) => nextStoreStep({ ...states, goal, key })));
@@ -393,7 +393,7 @@ function afterOne(world: World): World[] {
     const rest = sent.filter((_, other) => other !== n);
     if (texts[at] !== read) return { ...world, sent: rest };
     const gains = floorMs === undefined ? 0 : 1;
-    // Whatever the other one granted since it was read lies above the floor of the order.
+    // All grants of the other registry since the read are above the order's floor.
     if (gains === 1 && gainCounts[otherOf(at)] !== order.gainCount) {
       throw new Error(`It begins below what the other one granted: ${JSON.stringify(world)}`);
     }
@@ -408,11 +408,11 @@ function afterOne(world: World): World[] {
 
 const spanOf = (text: string) => admittedSpan(text, FINGERPRINT, 0);
 
-/** What is wrong with two registries that store these texts. */
+/** The faults of two registries with these strings. */
 const faultsOf = remembered((from, to) => {
-  // The second one has no processes before it exists.
+  // The second registry has no processes before it exists.
   const common = to === '' ? undefined : spanOf(from) && commonSpan(spanOf(from)!, spanOf(to));
-  // Whoever was told by the other one what that stores, and is led here, tells nothing that counts.
+  // A process from the other registry brings its string here, and this must have no effect.
   const isDeaf = latestOf(to, from) === to || to === '';
   const isHeard = latestOf(from, to) !== from;
   const texts = `${from} and ${to}`;
@@ -424,7 +424,7 @@ const faultsOf = remembered((from, to) => {
 
 const kindsOf = remembered((from, to) => [from, to].map((text) => standingOf(text).kind).join(' '));
 
-/** Follows a command to where it ends, if nobody holds a worker id. */
+/** Runs a command to its end, without holders of worker IDs. */
 function endOf(texts: World['texts'], { goal, isBack }: WayOn): string {
   const { from, to } = isBack ? { from: texts.to, to: texts.from } : texts;
   const states = { from: stateFor(from), to: stateFor(to) };
@@ -438,7 +438,7 @@ function endOf(texts: World['texts'], { goal, isBack }: WayOn): string {
 
 const WAYS = GOALS.flatMap((goal) => [false, true].map((isBack): WayOn => ({ goal, isBack })));
 
-/** All worlds that two operators can make. */
+/** All worlds that two operators can create. */
 function explored(): World[] {
   const first: World = {
     texts: { from: FINGERPRINT, to: '' },
@@ -446,7 +446,7 @@ function explored(): World[] {
     sent: [],
   };
   const seen = new Map([[JSON.stringify(first), first]]);
-  // A Map goes on with what is added meanwhile.
+  // The iteration over a Map includes entries added during it.
   for (const world of seen.values()) {
     for (const next of afterOne(world)) seen.set(JSON.stringify(next), next);
   }

@@ -1,5 +1,5 @@
 /**
- * A header that is written long after it was read: what others were told since is not taken back.
+ * A header that is written long after its read does not take back what others received since.
  */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -24,7 +24,7 @@ function setUp(fault?: StoreFault) {
   return { moment, store: new WalkStore({ moment, turn, fault, lossWindowMs: 0 }) };
 }
 
-/** Asks for one worker id. */
+/** Requests one worker ID. */
 const request = (workerId: number): LeaseRequest => ({
   fingerprint: 'f',
   ttlMs: TTL_MS,
@@ -45,7 +45,7 @@ describe('an outdated header', () => {
   }
 
   /**
-   * Whether the next holder of a worker id whose row was deleted begins before the last one ends.
+   * Whether the next holder of a worker ID with a deleted row begins before the last one ends.
    */
   async function overlaps(fault?: StoreFault): Promise<boolean> {
     const { moment, store } = setUp(fault);
@@ -102,8 +102,8 @@ describe('an outdated header', () => {
 });
 
 /*
- * A process that was told how far a lost registry had come, and asks the next one late: nothing
- * that was forgotten is granted again, and nobody waits for a clock that stays behind.
+ * A process with the clock of a lost registry calls the next one late. The registry grants no lost
+ * range again, and no caller waits for a clock that is behind.
  */
 describe('late survivor', () => {
   const LONG_TTL_MS = 60_000;
@@ -117,7 +117,7 @@ describe('late survivor', () => {
     lossWindowMs: 0,
   });
 
-  /** Asks for any of ten worker ids. */
+  /** Requests any of ten worker IDs. */
   const anyOf = (token: string, more: Partial<LeaseRequest> = {}): LeaseRequest => ({
     ...request(0),
     ttlMs: LONG_TTL_MS,
@@ -128,7 +128,7 @@ describe('late survivor', () => {
     ...more,
   });
 
-  /** What a process brings that was granted this at a time, and asks at another one. */
+  /** The data that a process brings, with a grant from one time in a request of another. */
   function learned({ mark, ceilingMs, nowMs, timeMs }: LeaseGrant, elapsedMs: number) {
     const { incarnation, server, era } = mark!;
     const clocks = { nowMs: nowMs! + elapsedMs, timeMs: timeMs! + elapsedMs };
@@ -141,7 +141,7 @@ describe('late survivor', () => {
       const registry = new MemoryRegistry();
       registry.acquire(anyOf('first'), reading(T0 - LONG_TTL_MS + AHEAD_MS));
       const told = registry.acquire(anyOf('told'), reading(T0 + AHEAD_MS)) as LeaseGrant;
-      // The clock of the store is set right, and another process goes on for long after the first.
+      // An operator corrects the store's clock, and another process continues long after the first.
       registry.acquire(anyOf('then'), reading(T0 + 1));
       const last = anyOf('last', { workerIdMin: 5, workerIdMax: 5 });
       const forgotten = registry.acquire(last, reading(T0 + 200_000)) as LeaseGrant;
@@ -183,13 +183,13 @@ describe('late survivor', () => {
     expect(Math.max(0, T0 + 100 + waitMs - ceilingMs)).toBe(gapMs);
   });
 
-  // The proof by induction (test/proof/lease.rules) found that the floor stayed below.
+  // The proof by induction (test/proof/lease.rules) showed that the floor was too low.
   it('a survivor that calls after the clock has passed all that was lost', () => {
     const registry = new MemoryRegistry();
     const aheadMs = 1000;
     registry.acquire(anyOf('first'), reading(T0 - LONG_TTL_MS));
     const told = registry.acquire(anyOf('told'), reading(T0)) as LeaseGrant;
-    // The clock of the store is set right, and another process goes on after this one.
+    // An operator corrects the store's clock, and another process continues after this one.
     registry.acquire(anyOf('then'), reading(T0 - aheadMs));
     const five = { workerIdMin: 5, workerIdMax: 5 };
     const forgotten = registry.acquire(anyOf('last', five), reading(T0 + 500)) as LeaseGrant;
@@ -201,7 +201,7 @@ describe('late survivor', () => {
     expect(forgotten.ceilingMs).toBeGreaterThan(told.ceilingMs);
     expect(next).toMatchObject({ status: 'ok' });
     expect((next as LeaseGrant).floorMs).toBeGreaterThanOrEqual(forgotten.ceilingMs);
-    // Who tells the same again moves nothing: else a grant that waits would begin anew each time.
+    // A repeated report moves nothing, since each move would restart a waiting grant.
     const { safeFloorMs } = registry.state!;
     const again = anyOf('another survivor', learned(told, aheadMs + LATE_MS));
     registry.acquire(again, reading(T0 + LATE_MS, 'two'));
@@ -240,7 +240,7 @@ describe('late survivor', () => {
 });
 
 /*
- * An operator brings the clock of a registry back, whatever the fleet writes at the same time.
+ * An operator sets a registry's clock back during concurrent writes of the fleet.
  */
 describe('a clock set back by an order', () => {
   const BACK_MS = 60_000;
@@ -271,11 +271,11 @@ describe('a clock set back by an order', () => {
 });
 
 /*
- * The clock of a registry never goes back, whatever the clocks below it do.
+ * A registry's clock never goes back, whatever the clocks below it do.
  */
 const START = { lastTimeMs: T0, slewMs: 0 };
 
-/** What the registry's clock says at each of the store's times, given as steps. */
+/** The registry's clock at each of the store's times, which are given as steps. */
 function told(policy: ClockPolicy, steps: readonly number[]): number[] {
   let clock = START;
   let timeMs = START.lastTimeMs;
@@ -355,7 +355,7 @@ describe('an operator', () => {
   });
 });
 
-/* Decimal text is read in one grammar, that of ids: what stores keep. */
+/* Decimal strings in stores use one grammar, the one of IDs. */
 const MAX = 2n ** 63n - 1n;
 
 it.each(['0', '7', String(MAX)])('reads %s', (text) => {

@@ -1,6 +1,6 @@
 /**
- * A store of rows whose every step waits for its turn, so that a walk decides what happens between
- * a read and the write that rests on it. Each row of a write is a step of its own, as in SQL.
+ * A store of rows whose every step waits for its turn. So a walk decides what happens between a
+ * read and the write that depends on it. Each row of a write is a separate step, as in SQL.
  */
 import type {
   IDistributedSupport,
@@ -20,7 +20,7 @@ import type {
 import type { SettableTime } from '../../lib/testing/settable-time.js';
 import { pause, RetryDelay } from '../../lib/time/timers.js';
 
-/** What a broken store does not look at, or does wrong. */
+/** The condition that a broken store skips, or its error. */
 export type StoreFault =
   | 'row version'
   | 'header version'
@@ -36,7 +36,7 @@ export interface WalkMoment {
 
 interface WalkStoreParts {
   readonly moment: WalkMoment;
-  /** Resolves when it is the turn of whoever waits for it. */
+  /** Resolves when the waiting step has its turn. */
   readonly turn: () => Promise<void>;
   readonly fault: StoreFault | undefined;
   readonly lossWindowMs: number;
@@ -86,7 +86,7 @@ export class WalkStore implements RowStore {
       }
     }
     for (const { row, version } of rows) {
-      // Rows that are made for later come in one step, as by an INSERT of many.
+      // Blank rows for later use are one step, like an INSERT of many rows.
       if (row.number > 0n || row === rows[0]?.row) await this.turn();
       const isHeaderSame =
         this.fault === 'header version' || this.versionOf(HEADER_KEY) === headerAt;
@@ -101,7 +101,7 @@ export class WalkStore implements RowStore {
     return new Map(this.rows);
   }
 
-  /** Another server answers from now on, with what it knows. */
+  /** Another server answers from now on, with its own rows. */
   replace(rows: Rows): void {
     this.rows = new Map(rows);
     this.moment.serverCount++;
@@ -111,7 +111,7 @@ export class WalkStore implements RowStore {
     for (const key of this.rows.keys()) if (isGone(key)) this.rows.delete(key);
   }
 
-  /** An answer is of the moment it was made in, and comes later. */
+  /** An answer shows the moment of its read, and arrives later. */
   private async seen(isAsked: (row: StoredRow) => boolean): Promise<RowSnapshot> {
     await this.turn();
     const rows = [...this.rows.values()].filter(isAsked);
@@ -141,8 +141,8 @@ export class WalkStore implements RowStore {
 }
 
 /*
- * A store that everybody waits for: one step after the other, each of which takes its time, on a
- * clock that a test moves; and processes that ask it as a keeper does.
+ * A store that handles one step after the other. Each step takes a while, on a clock under the
+ * test's control. Processes call it like a keeper.
  */
 
 const CALL_TIMEOUT_MS = 2000;
@@ -152,15 +152,15 @@ export class SlowStore implements RowStore {
   readonly lossWindowMs = 0;
   readonly rows: MapStore;
   stepCount = 0;
-  /** How many rows were asked for, found or not. */
+  /** How many rows were requested, found or not. */
   askedCount = 0;
-  /** Each range that was written: its worker id and its token. */
+  /** Each written range: its worker ID and its token. */
   readonly granted: string[] = [];
   private freeAtMs = 0;
 
   constructor(
     private readonly time: SettableTime,
-    /** Infinity where no step ends. */
+    /** Infinity if no step ends. */
     public stepMs: number,
     resolutionMs = 1,
   ) {
@@ -185,8 +185,8 @@ export class SlowStore implements RowStore {
   }
 
   /**
-   * As real stores do: a header of which only the time is new keeps its version, and any other is
-   * written only where the time is as it was read.
+   * As in real stores, a header whose time alone is new keeps its version. Any other header is
+   * written only if the stored time equals the time of the read.
    */
   private async written({ isTimeOnly, header, ...write }: RowWrite): Promise<boolean> {
     const kept = this.rows.rows.get(HEADER_KEY);
@@ -209,7 +209,7 @@ export class SlowStore implements RowStore {
   }
 }
 
-/** Asks with the limit of a keeper's call until it is answered, as a start does. */
+/** Repeats the request, with the limit of a keeper's call, until it has an answer, like a start. */
 export async function asked(
   support: Pick<IDistributedSupport, 'getNextWorkId'>,
   request: LeaseRequest,
@@ -226,9 +226,8 @@ export async function asked(
   }
 }
 
-// The shortest store of rows with compare-and-swap: a Map, and a clock and a server in the hands of
-// a test. What a caller read may be old by the time it writes, since each step takes a turn of its
-// own.
+// The simplest store of rows with compare-and-swap: a Map, with clock and server under the test's
+// control. The data of a read may be outdated at the write, since each step takes a separate turn.
 
 export interface StoreMoment {
   timeMs: number;
@@ -241,9 +240,9 @@ export class MapStore implements RowStore {
   readonly location = 'a Map';
   rows = new Map<string, StoredRow>();
   sweptCount = 0;
-  /** Of one sweep. */
+  /** The maximum of one sweep. */
   sweptMax = Infinity;
-  /** Outlives the rows, so that no version ever comes again. */
+  /** Outlives the rows, so that each version is unique. */
   private rowCount = 0;
 
   constructor(
@@ -266,7 +265,7 @@ export class MapStore implements RowStore {
     return { ...this.moment, rows: [...this.rows.values()] };
   }
 
-  /** The shortest way: every write of the header counts, also one of its time alone. */
+  /** The simplest rule: every write of the header counts, even if only the time changes. */
   async write({ server, headerVersion, header, rows }: RowWrite): Promise<boolean> {
     await Promise.resolve();
     const versionOf = (key: string) => this.rows.get(key)?.version;
@@ -290,13 +289,13 @@ export class MapStore implements RowStore {
 }
 
 /*
- * What a store does with a header of which nothing but the time is new.
+ * The effect of a header whose time alone is new.
  */
 
 const slot: Row = { key: '0', number: 1n, text: '{}' };
 const header = (ms: number): Row => ({ key: HEADER_KEY, number: BigInt(ms), text: '{}' });
 
-/** A row rests on the rest of the header alone, another header on its time as well. */
+/** A row depends on the header except its time. Another header depends on the time as well. */
 export const TIME_IS_KEPT = {
   afterHigher: 30,
   afterLower: 30,
@@ -306,7 +305,7 @@ export const TIME_IS_KEPT = {
   afterLateTime: 40,
 };
 
-/** What an empty store made of it. */
+/** The results in an empty store. */
 export async function keptTimeIn(store: RowStore): Promise<object> {
   const read = async () => {
     const { server, rows } = await store.read({ keys: [HEADER_KEY, '0'] });

@@ -1,5 +1,5 @@
 /**
- * Users, roles and certificates of an etcd that is real, and three members of which one dies.
+ * Users, roles and certificates of a real etcd, and three members of which one dies.
  */
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -255,7 +255,7 @@ describe('etcd with three members', () => {
     const next = await support.refreshAlive(lease);
     expect(next).toMatchObject({ status: 'ok', workerId: lease.workerId });
     expect((next as LeaseGrant).floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
-    // Without a majority nobody is answered, from whatever a member remembers.
+    // Without a majority, no member answers from its own data.
     await running[(leader + 1) % 3]!.stop();
     const error = await failureOf(support.refreshAlive(lease));
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
@@ -263,8 +263,8 @@ describe('etcd with three members', () => {
 });
 
 /*
- * Servers that ask for a certificate of the client, from a private authority: the clients that
- * docs/operating/tls.md shows are served, and those without a certificate are refused.
+ * Servers that require a client certificate from a private authority. The clients in
+ * docs/operating/tls.md work, and clients without a certificate are refused.
  */
 describe('mutual tls', () => {
   const made = new Certificates();
@@ -272,7 +272,7 @@ describe('mutual tls', () => {
   const server = made.server('server', 'DNS:localhost', 'authority');
   const text = (path: string) => readFileSync(path, 'utf8');
   const files = made.server('client', 'DNS:app.test', 'authority');
-  /** New each time: pg hides the key of the object that it is given. */
+  /** A new object each time, since pg hides the key in its argument. */
   const client = () => ({ cert: text(files.cert), key: text(files.key) });
 
   interface Asking {

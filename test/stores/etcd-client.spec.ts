@@ -1,6 +1,6 @@
 /**
- * Many who ask an etcd at once, over the few connections that a process has to each member: whoever
- * waits for one is not late yet, and does not wait for ever.
+ * Many concurrent requests to etcd over the few connections of a process to each member. A request
+ * that waits for a connection is not late yet, and its wait is limited.
  */
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
@@ -56,7 +56,7 @@ describe('etcd line', () => {
       lab.ends(() => client.close());
     });
 
-    /** What each comes to: `ok`, or how it was refused. */
+    /** The result of each request: `ok`, or the reason of its refusal. */
     function asked(count: number): string[] {
       const outcomes: string[] = [];
       for (let at = 0; at < count; at++) {
@@ -105,7 +105,7 @@ describe('etcd line', () => {
       await until(() => outcomes.length === SOCKETS_MAX * (roundCount + 1));
       expect(outcomes.filter((outcome) => outcome === 'crowded')).toHaveLength(SOCKETS_MAX);
       expect(waiting).toHaveLength(SOCKETS_MAX * roundCount);
-      // The connections are not lost on those that were not sent.
+      // Unsent requests do not use up connections.
       const more = asked(1);
       await until(() => waiting.length === SOCKETS_MAX * roundCount + 1);
       waiting.at(-1)!.end('{}');
@@ -124,7 +124,7 @@ describe('etcd line', () => {
     });
   });
 
-  /** More than are served in `requestTimeoutMs` by a busy machine. */
+  /** More than a busy machine handles in `requestTimeoutMs`. */
   const HERD = 48;
 
   it('grants many leases that one process requests at once', async () => {
@@ -134,7 +134,7 @@ describe('etcd line', () => {
       for (;;) {
         const answer = await support.getNextWorkId(asked).catch(failed);
         if (answer?.status === 'ok') return answer.workerId;
-        // After as long as a new registry says.
+        // After the wait that a new registry requires.
         await sleep(answer?.status === 'wait' ? answer.waitMs : 1);
       }
     };
@@ -142,7 +142,7 @@ describe('etcd line', () => {
     expect(new Set(workerIds).size).toBe(HERD);
   });
 
-  /** A busy machine is late, and asked again. */
+  /** A busy machine is late, so the request is repeated. */
   function failed(error: unknown): undefined {
     if (!isSnowflakeError(error) || !error.retryable) throw error;
   }
@@ -182,8 +182,8 @@ describe('etcd line', () => {
 });
 
 /*
- * What may answer in place of an etcd: proxies, other servers, half of a body. Each is a fault in
- * words, and nothing is leased.
+ * Responses from something other than etcd: proxies, other servers, half of a body. Each is an
+ * error with a clear message, and no lease is granted.
  */
 describe('etcd responses', () => {
   const lab = new EtcdLab();
@@ -233,7 +233,7 @@ describe('etcd responses', () => {
     const endpoints = [silent.endpoint, lab.shared];
     const support = lab.support({ endpoints, requestTimeoutMs: 3000 });
     expect(await support.workers!()).toEqual([]);
-    // Who answered is asked first from then on.
+    // The member that answered gets later requests first.
     expect(await support.workers!()).toEqual([]);
     expect(silent.asked).toHaveLength(1);
     const alone = lab.support({ endpoints: [silent.endpoint], requestTimeoutMs: 20 });

@@ -1,5 +1,5 @@
 /**
- * Members of etcd, gateways in front of them and supports, all of which end with their spec.
+ * Members of etcd, gateways in front of them, and supports. All of them end with their spec.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -18,15 +18,15 @@ import { controlsOf } from '../contract/settable-stores.js';
 import { held, request } from './redis-lab.js';
 import { StoreReadings, type TimedReading } from './timed-redis.js';
 
-/** More than any ttl and any quarantine here. */
+/** More than any ttl and any quarantine in these specs. */
 export const LONG_MS = 600_000;
 
 export class EtcdLab {
-  /** Added to the clock of etcd by the gateways. */
+  /** The offset that the gateways add to etcd's clock. */
   aheadMs = 0;
   private readonly endings: (() => unknown)[] = [];
 
-  /** What was started first ends last. */
+  /** Registers clean-up in reverse order. */
   readonly ends = (end: () => unknown): void => void this.endings.unshift(end);
 
   async end(): Promise<void> {
@@ -48,7 +48,7 @@ export class EtcdLab {
     return proxy;
   }
 
-  /** What etcd says, at a later time. */
+  /** Passes etcd's answer with a later time. */
   ahead(): Handler {
     return async ({ pass }) => {
       const passed = await pass();
@@ -68,14 +68,14 @@ export class EtcdLab {
     return support;
   }
 
-  /** That servers may write, too. */
+  /** Makes a folder that servers can write to. */
   folder(): string {
     const folder = serverFolder('etcd-lab', unprivileged());
     this.ends(() => rmSync(folder, { recursive: true, force: true }));
     return folder;
   }
 
-  /** A lease, after as much time as it takes. */
+  /** Waits for a lease. */
   async lease(
     support: ReturnType<EtcdLab['support']>,
     terms: Partial<ReturnType<typeof request>> = {},
@@ -91,13 +91,13 @@ export class EtcdLab {
 }
 
 /*
- * The keys of a registry in an etcd that is real, for tests that look at them or spoil them.
+ * The keys of a registry in a real etcd, for tests that read or corrupt them.
  */
 
 const toBase64 = (text: string) => Buffer.from(text).toString('base64');
 const fromBase64 = (text = '') => Buffer.from(text, 'base64').toString('utf8');
 
-/** Of a URL that names one etcd: its first member. */
+/** For a URL with one etcd: its first member. */
 export function endpointOf(url: string): string {
   return `http://${/\/\/(?:[^@]*@)?([^/,?]+)/.exec(url)![1]}`;
 }
@@ -113,7 +113,7 @@ export class EtcdKeys {
     this.prefix = `snowflake/${namespace}/`;
   }
 
-  /** Names without the prefix, and values. */
+  /** Names without the prefix, with their values. */
   async all(): Promise<Map<string, string>> {
     const answer = await this.ask('kv/range', this.span());
     const kvs = (answer['kvs'] ?? []) as { key: string; value?: string }[];
@@ -154,8 +154,8 @@ export class EtcdKeys {
 }
 
 /*
- * A gateway in front of an etcd that is real: what passes through it is what etcd says, but for
- * what a test wants otherwise. It has a clock of its own, or answers nothing, or something else.
+ * A gateway in front of a real etcd. It passes etcd's answers on, except those that a test changes.
+ * It has its own clock, and may drop or replace an answer.
  */
 
 export interface Passed {
@@ -165,25 +165,25 @@ export interface Passed {
 }
 
 export interface ProxyCall {
-  /** Below /v3. */
+  /** The path below /v3. */
   readonly path: string;
   readonly body: string;
-  /** Passes the question on, or another one. */
+  /** Passes this request on, or the given body. */
   readonly pass: (body?: string) => Promise<Passed>;
-  /** Ends the connection without a word. */
+  /** Closes the connection without an answer. */
   readonly drop: () => undefined;
 }
 
-/** What to do with a question; undefined where nothing is to be answered any more. */
+/** Handles a request; returns undefined if no answer may follow. */
 export type Handler = (call: ProxyCall) => Promise<Passed | undefined>;
 
 export interface EtcdProxy {
-  /** As an endpoint. */
+  /** The URL of the gateway as an endpoint. */
   readonly endpoint: string;
-  /** Paths that were asked for. */
+  /** The requested paths. */
   readonly asked: string[];
   handler: Handler;
-  /** Ends every connection, as a member does that stops. */
+  /** Closes every connection, like a member that stops. */
   hangUp(): void;
   close(): Promise<void>;
 }
@@ -231,7 +231,7 @@ async function handled(
     answer.sendDate = false;
     answer.writeHead(made.status, made.headers).end(made.body);
   } catch {
-    // A member that is not there has no answer either.
+    // If the member is down, there is no answer either.
     drop();
   }
 }
@@ -253,14 +253,14 @@ async function textOf(stream: IncomingMessage): Promise<string> {
 }
 
 /*
- * Namespaces of an etcd that is real, by name, each seen through a gateway whose clock and whose
- * cluster are in the hands of a test. Leases go by the time of the test as well: the gateway asks
- * for long ones, and ends each when its time is over.
+ * Namespaces of a real etcd, by name. A test controls the clock and the cluster of each through a
+ * gateway. Leases follow the test's time as well: the gateway requests long ones, and revokes each
+ * when its time is over.
  */
 
 const LONG_S = '100000';
 
-/** When each lease ends, by a clock that never goes back. */
+/** The end of each lease, by a clock that never goes back. */
 export class SettableLeases {
   steadyMs = 0;
   private readonly ends = new Map<string, number>();
@@ -269,7 +269,7 @@ export class SettableLeases {
     this.ends.set(id, this.steadyMs + seconds * 1000);
   }
 
-  /** As etcd tells it, but for the milliseconds. */
+  /** In etcd's format, without milliseconds. */
   leftText(id: string): string {
     const leftMs = (this.ends.get(id) ?? -Infinity) - this.steadyMs;
     return leftMs > 0 ? (leftMs / 1000).toFixed(3) : '-1';
@@ -282,7 +282,7 @@ export class SettableLeases {
   }
 }
 
-/** Those that the store has given up are gone already. */
+/** Leases that the store has revoked are gone already. */
 function wasRevoked(error: unknown): void {
   if (!String(error).includes('lease not found')) throw error;
 }
@@ -356,7 +356,7 @@ export function settableEtcd<T extends { close?(): Promise<void> }>(etcd: () => 
       opened.push(store);
       return store;
     },
-    /** Closes what was opened since it was called last. */
+    /** Closes everything opened since its last call. */
     end: async (): Promise<void> => {
       await Promise.all(opened.splice(0).map(async (store) => store.close?.()));
       const proxies = [...places.values()].map(({ proxy }) => proxy);
@@ -366,7 +366,7 @@ export function settableEtcd<T extends { close?(): Promise<void> }>(etcd: () => 
   };
 }
 
-/** What etcd said, at another time and from another cluster. */
+/** Etcd's answer with the time and the cluster of the test. */
 function disguised(passed: Passed, { timeMs, server }: TimedReading): Passed {
   const ms = String(timeMs % 1000).padStart(3, '0');
   const date = new Date(timeMs).toUTCString().replace(' GMT', `.${ms} GMT`);

@@ -1,7 +1,6 @@
 /**
- * What an etcd that is real may forget, and who notices: a snapshot that is restored with the same
- * token, keys that somebody deletes, a commit that stalls until its registry is another one, an
- * answer that never comes.
+ * Losses of a real etcd, and their detection: a snapshot restored with the same token, deleted
+ * keys, a commit that stalls until its registry has changed, and an answer that never arrives.
  */
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -35,7 +34,9 @@ describe('etcd losses', () => {
   const ONE = { workerIdMin: 0, workerIdMax: 0 };
 
   describe('a snapshot that is restored with the same token', () => {
-    /** A member that can be set back to a copy of itself, with its name, address and token. */
+    /**
+     * A member that can be restored from a copy of itself, with the same name, address and token.
+     */
     async function restorable() {
       const [member] = await etcdMembers();
       const folder = lab.folder();
@@ -99,7 +100,7 @@ describe('etcd losses', () => {
       const next = isStranger ? lab.support({ endpoints, namespace }) : first;
       const { grant } = await lab.lease(next, ONE);
       expect(grant.floorMs).toBeGreaterThanOrEqual(forgotten.grant.ceilingMs);
-      // The id of the cluster alone would have told nothing.
+      // The ID of the cluster alone would not show this.
       const after = (await lab.keys(namespace, etcd.endpoint).all()).get('header')!;
       expect(after.split('.')[0]).toBe(clusterId!.split('.')[0]);
     });
@@ -116,7 +117,7 @@ describe('etcd losses', () => {
       etcd.save();
       await etcd.restore();
       proxy.hangUp();
-      // Opens a new connection, over which nothing was examined yet.
+      // Opens a new connection, which no call has checked yet.
       await store.readAll();
       const { server } = empty;
       const error = await failureOf(store.write({ server, ...NONE, header, rows }));
@@ -168,7 +169,7 @@ describe('etcd losses', () => {
     });
   });
 
-  /** A gateway that loses some of what a transaction compares, as a fault in the support would. */
+  /** A gateway that removes some comparisons of a transaction, like a bug in the support. */
   const withoutCompare = (lost: (compare: { key: string }) => boolean) => {
     return async (call: ProxyCall) => {
       const body = JSON.parse(call.body) as { compare?: { key: string }[] };
@@ -182,7 +183,7 @@ describe('etcd losses', () => {
   const isOfHeader = ({ key }: { key: string }) => atob(key).endsWith('/header');
 
   describe('a commit that stalls', () => {
-    /** Reads an empty registry; until it writes, others create one, use it, and lose it. */
+    /** Reads an empty registry. Before its write, others create one, use it, and lose it. */
     async function stalled(
       endpoint: string,
       lose: (keys: ReturnType<EtcdLab['keys']>) => Promise<void>,
@@ -219,7 +220,7 @@ describe('etcd losses', () => {
       expect(await stalled(proxy.endpoint, lose)).toBe(true);
     });
 
-    /** Two who read the same snapshot, of whom the second writes what the first has changed. */
+    /** Two stores read the same snapshot. The second writes the data that the first has changed. */
     async function second(endpoint: string, change: 'row' | 'header') {
       const namespace = randomUUID();
       await lab.lease(lab.support({ endpoints: [(await lab.proxy()).endpoint], namespace }), ONE);
@@ -268,7 +269,7 @@ describe('etcd losses', () => {
         return call.drop();
       });
       const support = lab.support({ endpoints: [proxy.endpoint, proxy.endpoint] });
-      // Which makes all rows that the next one can choose from.
+      // This creates all rows for the next choice.
       await lab.lease(support, { workerIdMax: 1000 });
       const asked = request({ workerIdMax: 1000 });
       isLost = true;
@@ -325,12 +326,12 @@ describe('etcd losses', () => {
       const askedMs = performance.now();
       const answer = await support.refreshAlive(lease);
       if (answer.status !== 'hold') break;
-      // The answer comes after the time was stored, and counts from then on.
+      // The answer arrives after the time was stored, and takes effect from then on.
       waits.push(answer.waitMs + Math.ceil(performance.now() - askedMs));
       lab.aheadMs += 500;
     }
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(1000);
-    // Those who wait for one second do not all come in it at once.
+    // Callers that wait for one second do not all return at the same moment of it.
     expect(new Set(waits.map((ms) => ms % 1000)).size).toBeGreaterThan(1);
   });
 
@@ -344,7 +345,7 @@ describe('etcd losses', () => {
     expect(await support.refreshAlive(lease)).toMatchObject({ status: 'ok' });
   });
 
-  /** Of which no other spec notices what is done to it. */
+  /** A private member, so the changes affect no other spec. */
   async function ownEtcd(...args: string[]): Promise<string> {
     const { url, stop } = await startEtcd({ args });
     lab.ends(stop);
@@ -366,7 +367,7 @@ describe('etcd losses', () => {
       );
     };
 
-    /** As an operator does. */
+    /** Like an operator. */
     const makeRoom = async (keys: EtcdKeys) => {
       const { header } = (await keys.ask('kv/range', { key: 'YQ==' })) as {
         header: { revision: string; member_id: string };
@@ -431,8 +432,9 @@ describe('etcd losses', () => {
 });
 
 /*
- * The data folders of an etcd that are put back to older copies, as volumes and virtual machines
- * are: nothing in them tells, whoever asks first has never seen it, and no range is granted twice.
+ * The data folders of an etcd, restored from older copies like volumes and virtual machines. The
+ * folders show no sign of this, and the first caller has never seen the etcd. No range is granted a
+ * second time.
  */
 describe('a restored etcd', () => {
   const lab = new EtcdLab();

@@ -1,5 +1,5 @@
 /**
- * What a URL and the options of the etcd support may say; nothing wrong of them is repeated.
+ * The URL and the options of the etcd support. Error messages repeat no invalid value.
  */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -103,7 +103,8 @@ describe('options', () => {
 });
 
 /*
- * When a run of etcd counts as lost, and when it does not; and the clock that its members make.
+ * The changes of an etcd run that count as a loss and those that do not, and the clock of its
+ * members.
  */
 const RUN = { clusterId: '7', gap: 5, term: 3, random: 'r' };
 const NOW = { clusterId: '7', term: 3, revision: 100 };
@@ -139,7 +140,7 @@ describe('a witness', () => {
   const status = { index: 110, revision: 100 };
   const socket = {};
 
-  /** One who has examined the run over a connection. */
+  /** A client that has checked the run over a connection. */
   function examined() {
     const witness = new RestoreDetector();
     const sight = { socket, header, mark: witness.mark(), server };
@@ -165,9 +166,9 @@ describe('a witness', () => {
     const { witness, sight } = examined();
     const older = { ...header, revision: 99 };
     expect(witness.examine({ ...sight, header: older }, status)).toBe('lost');
-    // Also where an election explains the rest.
+    // Even if an election explains the rest.
     expect(witness.examine({ ...sight, header: { ...older, term: 4 } }, status)).toBe('lost');
-    // More than the run says, and less than was seen.
+    // More than the run shows, and less than earlier answers showed.
     expect(witness.examine(sight, { index: 109, revision: 100 })).toBe('lost');
   });
 
@@ -184,7 +185,7 @@ describe('a witness', () => {
     const restored = { ...header, revision: 95, term: 2 };
     const other = { ...sight, socket: {}, server: named, header: restored };
     expect(witness.examine(other, { index: 6, revision: 95 })).toBe('same');
-    // What was seen of the run before says nothing about this one.
+    // Earlier answers of the previous run prove nothing about this one.
     const next = { ...other, mark: witness.mark(), header: { ...restored, revision: 96 } };
     expect(witness.isBelieved(next)).toBe(true);
   });

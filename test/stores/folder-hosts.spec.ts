@@ -1,6 +1,6 @@
 /**
- * One folder as processes of unlike hosts find it: some read no time of creation, and clocks
- * differ. Nobody takes the header of another one for a copy without a reason.
+ * One folder as seen by processes on different hosts. Some cannot read the creation time, and
+ * clocks differ. No process takes another one's header for a copy without a reason.
  */
 import { cpSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,10 +12,10 @@ import { HEADER_AGE_MS } from '../../lib/registry/stored-snapshot.js';
 import { FolderStore } from '../../lib/stores/host/folder-store.js';
 import { failureOf, held, request } from './redis-lab.js';
 
-/** The time of creation as libuv reads it, by statx, and without it. */
+/** The creation time as libuv reads it, with and without statx. */
 const known: Seen = (stats) => stats;
 const refused: Seen = (stats) => ({ ...stats, birthtimeNs: stats.ctimeNs });
-/** As most file systems in user space answer. */
+/** The answer of most file systems in user space. */
 const none: Seen = (stats) => ({ ...stats, birthtimeNs: 0n });
 
 const T0 = 1_800_000_000_000;
@@ -32,7 +32,7 @@ describe('a folder shared by different kinds of processes', () => {
   });
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-  /** A process with a token of its own, which leases and renews. */
+  /** A process with its own token, which leases and renews. */
   function processOf(token: string, seen: Seen, { byMs = 0, boot = 'boot' } = {}) {
     const clock = { now: () => nowMs + byMs };
     const store = new FolderStore(folder, { clock, seen, bootOf: async () => boot });
@@ -43,7 +43,7 @@ describe('a folder shared by different kinds of processes', () => {
     return { acquire, serverNow, support, asked };
   }
 
-  /** Each asks until it is granted something. */
+  /** Each process repeats its request until it succeeds. */
   async function started(processes: readonly ReturnType<typeof processOf>[]) {
     const leases = new Map<object, ReturnType<typeof held>>();
     for (let round = 0; round < 12; round++) {
@@ -101,7 +101,7 @@ describe('a folder shared by different kinds of processes', () => {
         }
         expect(Math.max(...times)).toBeLessThanOrEqual(2 * apartMs);
         const steps = times.slice(1).map((ms, at) => ms + 20 - times[at]!);
-        // A time alone is written once a second.
+        // A change of the time alone is written once a second.
         expect(Math.min(...steps)).toBeGreaterThan(-HEADER_AGE_MS);
       },
     );

@@ -1,6 +1,6 @@
 /**
- * A folder as a place for compare-and-swap: what goes wrong with disks and files is said in words,
- * nothing is lost by it, and what was put in its place is noticed.
+ * A folder with compare-and-swap. Errors of disks and files have clear messages and lose no data,
+ * and a replaced folder is detected.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -38,17 +38,19 @@ describe('folder files', () => {
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
   const statesIn = (path: string) => readdirSync(path).filter((name) => name.startsWith('state-'));
-  /** False for those who may not mount, who see that it is made where nothing is. */
+  /**
+   * False without the right to mount. Those users only see that it is created in a missing folder.
+   */
   const mounted = (path: string): boolean =>
     ran('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', path);
-  /** As file systems were made for small disks. */
+  /** With the options of old file systems on small disks. */
   const mountedOld = (disk: string, path: string): boolean =>
     ran('mkfs.ext4', '-q', '-I', '128', '-F', disk) && ran('mount', '-o', 'loop', disk, path);
   const ran = (command: string, ...args: string[]): boolean =>
     spawnSync(command, args).status === 0;
   const header = { key: HEADER_KEY, number: 0n, text: '{}' };
 
-  /** A write of the header by whoever has read what is there. */
+  /** A write of the header, based on the current one. */
   async function headerWrite(store: FolderStore): Promise<RowWrite> {
     const { server, rows } = await store.read({ keys: [HEADER_KEY] });
     const { version, number = 0n } = rows.find(({ key }) => key === HEADER_KEY) ?? {};
@@ -100,7 +102,9 @@ describe('folder files', () => {
       expect(await files.replace(seen, 'late')).toBeUndefined();
     });
 
-    /** Stops between the two steps of a replacement: its state is written, nothing names it. */
+    /**
+     * Stops between the two steps of a replacement: the state is written, and no pointer names it.
+     */
     async function halfReplaced() {
       const files = new FolderFiles(folder);
       await files.create('first');
@@ -114,7 +118,7 @@ describe('folder files', () => {
 
     it('is whole if the folder is restored between the two steps of a stalled process', async () => {
       const { files, replaced, state } = await halfReplaced();
-      // The older copy has the name that is looked for, and not what was written a moment ago.
+      // The older copy has the right pointer, but not the state written a moment ago.
       rmSync(join(folder, state));
       expect(await replaced).toBeDefined();
       expect((await files.load())!.text).toBe('second');
@@ -122,7 +126,7 @@ describe('folder files', () => {
 
     it('is whole if a file system reports a failure after it renamed the pointer', async () => {
       const { files, value, replaced, state } = await halfReplaced();
-      // The rename that is about to come finds this name no more.
+      // The coming rename no longer finds this name.
       const pointer = state.replace('state-', 'at-').replace('.json', '');
       renameSync(join(folder, `at-${value.name}`), join(folder, pointer));
       expect(await replaced).toBeUndefined();
@@ -360,8 +364,8 @@ describe('folder files', () => {
 });
 
 /*
- * Real processes on one folder: they lease, renew and are killed, and no id is made twice; nor
- * after a restart with the clock set back. A fixed number, tried in the same way, makes some twice.
+ * Real processes on one folder lease, renew and are killed. They create no duplicate ID, even after
+ * a restart with the clock set back. A fixed number in the same test creates duplicates.
  */
 describe('folder processes', () => {
   const PROCESS_COUNT = 8;
@@ -385,7 +389,10 @@ describe('folder processes', () => {
     rmSync(root, { recursive: true });
   });
 
-  /** Runs until it has told so many lines, then ends it. A line cut off by its end is no id. */
+  /**
+   * Runs until it has printed the given count of lines, then ends it. An incomplete last line is no
+   * ID.
+   */
   async function idsOf(terms: Terms, signal: NodeJS.Signals): Promise<string[]> {
     const WORKER = JSON.stringify({ does: 'ids of a folder', ...terms });
     const env = { ...process.env, WORKER, NODE_ENV: 'test' };

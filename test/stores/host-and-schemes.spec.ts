@@ -1,6 +1,6 @@
 /**
- * Which host names carry a worker id: those of a StatefulSet, and none that ends in a number by
- * chance.
+ * The host names that contain a worker ID: those of a StatefulSet, but no other name that ends in a
+ * number.
  */
 import { describe, expect, it, test } from '@jest/globals';
 import { type LeaseRequest, ordinalSupport } from 'nestjs-snowflake';
@@ -99,7 +99,7 @@ describe("a pod's ordinal", () => {
   );
 });
 
-/* Which address of a host is taken for a number, and which are refused. */
+/* The host addresses that become a number, and those that are refused. */
 const of = (address: string, internal = false) => ({ address, family: 'IPv4' as const, internal });
 
 describe("a host's private address", () => {
@@ -136,11 +136,11 @@ describe("a host's private address", () => {
 });
 
 /*
- * The table of URL schemes: each of ours makes a support, is shown in messages and is refused to
- * applications; what an application adds wins over nothing of ours.
+ * The table of URL schemes. Each scheme of the library creates a support, appears in messages, and
+ * is refused to applications. A scheme of an application overrides none of these.
  */
 const NONE = new Map();
-/** Locks alone are kept in memory by a URL. */
+/** Only locks can be in memory by URL. */
 const { memory: _, ...OF_SUPPORTS } = SCHEMES;
 const OURS = Object.values(OF_SUPPORTS).flat();
 const URLS: Readonly<Record<string, string>> = {

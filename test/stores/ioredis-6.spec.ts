@@ -1,5 +1,5 @@
 /**
- * Everything that is said of the Redis support, said again with ioredis 6 in place of 5.
+ * The tests of the Redis support, repeated with ioredis 6 instead of 5.
  */
 import { expect, it, jest } from '@jest/globals';
 

@@ -1,5 +1,5 @@
 /**
- * A DataSource that was lent to a support, and that its owner has closed or not yet opened.
+ * A DataSource that an application lends to a support, closed or not open yet.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';

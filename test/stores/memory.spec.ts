@@ -1,6 +1,6 @@
 /**
- * The registries of one process: supports of one namespace cannot lease the same worker id,
- * whoever made them, and only a registry that begins with its process is known to be new.
+ * The registries of one process. Supports of one namespace never lease the same worker ID,
+ * whichever code created them. Only a registry that begins with its process counts as new.
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, jest } from '@jest/globals';
@@ -40,7 +40,7 @@ describe('memory support', () => {
     return grants.map((grant) => (grant as LeaseGrant).workerId);
   };
 
-  /** In the registry of each, once each of them holds a worker id. */
+  /** The state of each registry, once each support holds a worker ID. */
   async function heldCounts(...supports: MemorySupport[]): Promise<number[]> {
     await workerIds(...supports);
     const records = await Promise.all(supports.map((support) => support.workers()));
@@ -137,7 +137,7 @@ describe('memory support', () => {
 });
 
 /*
- * The rules of the registry that a uniqueness test may miss by luck, one by one with numbers.
+ * The registry's rules that a uniqueness test may miss by chance, one by one with numbers.
  */
 describe('memory registry', () => {
   const T0 = 1_800_000_000_000;
@@ -167,7 +167,7 @@ describe('memory registry', () => {
     return { ...asked, workerId, haveMs: ceilingMs, mark: mark!, nonceNext: 'm' };
   }
 
-  /** So long ago that ranges start with the clock. */
+  /** Long enough ago that ranges start at the clock. */
   function openedLongAgo(): MemoryRegistry {
     const registry = new MemoryRegistry();
     const [asked, mark] = [request('nobody'), { incarnation: '', server: '', operations: 0 }];

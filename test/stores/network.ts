@@ -1,5 +1,5 @@
 /**
- * What lies between a client and a server: a proxy that is mute, and certificates.
+ * The network between a client and a server: a silent proxy, and certificates.
  */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { serverFolder, unprivileged } from '../../scripts/servers/server-process.mjs';
 
 /**
- * A TCP proxy before a server that can be gone without a word, as with its machine or its address:
- * what was sent gets no answer and no end, for as long as the kernel tries.
+ * A TCP proxy in front of a server that can vanish silently, like a machine or an address that is
+ * gone. Data gets no answer and no error for as long as the kernel tries.
  */
 export class MuteProxy {
   /** Whether new connections get no answer either. */
@@ -33,12 +33,12 @@ export class MuteProxy {
     });
   }
 
-  /** How many connections there were. */
+  /** The total count of connections. */
   get count(): number {
     return this.#near.length;
   }
 
-  /** How many of them are open. */
+  /** The count of open connections. */
   get openCount(): number {
     return this.#near.filter(({ destroyed }) => !destroyed).length;
   }
@@ -53,7 +53,7 @@ export class MuteProxy {
     return this;
   }
 
-  /** Neither what is sent from now on nor its end is read, and nothing is said. */
+  /** Stops reading data and ends of connections, without notice. */
   mute(): void {
     for (const socket of this.#near) {
       socket.unpipe();
@@ -62,7 +62,7 @@ export class MuteProxy {
     }
   }
 
-  /** Refuses new connections; those there are stay. */
+  /** Refuses new connections. Existing ones stay. */
   refuse(): void {
     this.#server.close();
   }
@@ -74,8 +74,7 @@ export class MuteProxy {
 }
 
 /*
- * Certificates of an authority of one's own, made with openssl, for servers that run as another
- * user.
+ * Certificates of a private authority, made with openssl, for servers that run as another user.
  */
 
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
@@ -88,14 +87,14 @@ export class Certificates {
     return join(this.folder, name);
   }
 
-  /** `<name>.pem`, which signs. */
+  /** `<name>.pem`, the authority that signs. */
   authority(name: string): string {
     const files = ['-keyout', `${name}.key`, '-out', `${name}.pem`];
     this.openssl('req', '-x509', ...KEY, ...files, '-days', '2', '-subj', `/CN=${name}`);
     return this.file(`${name}.pem`);
   }
 
-  /** `<name>.pem` and `<name>.key` of a server that is called `altName`. */
+  /** `<name>.pem` and `<name>.key` of a server with the name `altName`. */
   server(name: string, altName: string, authority: string): { cert: string; key: string } {
     const request = ['-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`];
     this.openssl('req', ...KEY, ...request);
@@ -104,12 +103,12 @@ export class Certificates {
     const by = ['-CA', `${authority}.pem`, '-CAkey', `${authority}.key`, '-CAcreateserial'];
     this.openssl('x509', '-req', ...files, ...by);
     const { uid, gid } = this.user;
-    // PostgreSQL takes only a key that nobody else can read.
+    // PostgreSQL accepts only a key that no other user can read.
     if (uid !== undefined) chownSync(this.file(`${name}.key`), uid, gid!);
     return { cert: this.file(`${name}.pem`), key: this.file(`${name}.key`) };
   }
 
-  /** The certificate of another server in the files of this one. */
+  /** Puts another server's certificate into the files of this one. */
   replace(name: string, by: string): void {
     for (const end of ['pem', 'key']) {
       copyFileSync(this.file(`${by}.${end}`), this.file(`${name}.${end}`));

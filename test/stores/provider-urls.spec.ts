@@ -1,6 +1,7 @@
 /**
- * Every URL as providers, drivers and libpq's manual show it: taken, or refused with the name of
- * the parameter and the reason. Hosts and passwords are replaced; the form is that of the provider.
+ * Every form of URL in the manuals of providers, drivers and libpq. It is accepted, or refused with
+ * the name of the parameter and the reason. Hosts and passwords are replaced, and the form is the
+ * provider's.
  */
 import { describe, expect, it } from '@jest/globals';
 import { isSnowflakeError } from '../../lib/errors.js';

@@ -1,7 +1,7 @@
 /**
- * An application's client keeps its own options, whichever they are: each works, so that worker
- * ids, numbers and locks come by it and another process sees them, or it is refused with the
- * reason. In one file: it is one table, a row for each option and a column for each client.
+ * Every option of an application's client either works or is refused with the reason. If it works,
+ * worker IDs, numbers and locks use it, and another process sees them. This file is one table, with
+ * a row for each option and a column for each client.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -44,7 +44,7 @@ const quiet = <C extends { on(event: 'error', listener: () => void): unknown }>(
 };
 type Making = (port: number, options: object) => GivenClient | Promise<GivenClient>;
 
-/** By client, how it is made of one server, of a Cluster and of the Sentinels. */
+/** How to create each client for one server, a Cluster, and Sentinels. */
 interface Makings {
   readonly one: Making;
   readonly cluster: Making;
@@ -108,10 +108,10 @@ const SHAPE_OF_IOREDIS = ['ioredis 5', 'ioredis 6', 'iovalkey'] as const;
 const like = (given: object, ...clients: readonly Client[]): Partial<Record<Client, object>> =>
   Object.fromEntries(clients.map((name) => [name, given]));
 
-/** By client what is given; a client that is absent has no such option. */
+/** The options by client. A client that is absent has no such option. */
 type Row = readonly [option: string, given: Partial<Record<Client, object>>];
 
-/** The options of those clients that have the same shape. */
+/** The options of clients with the same shape. */
 function row(option: string, ioredis?: object, node?: object, glide?: object): Row {
   const given = {
     ...(ioredis && { 'ioredis 5': ioredis, 'ioredis 6': ioredis, iovalkey: ioredis }),
@@ -121,7 +121,7 @@ function row(option: string, ioredis?: object, node?: object, glide?: object): R
   return [option, given];
 }
 const NONE = undefined;
-/** GLIDE takes messages by RESP3 alone. */
+/** GLIDE receives messages only by RESP3. */
 const DEAF = 'RESP2, by which it is told of no release';
 const BACKOFF = { numberOfRetries: 1, factor: 1, exponentBase: 2 };
 const TEN_MINUTES = () => 600_000;
@@ -329,7 +329,7 @@ const OF_SENTINEL: readonly Row[] = [
   ],
 ];
 
-/** Refused before anything is sent, with what is said. */
+/** Refused before the first request, with this message. */
 const REFUSED: readonly [...Row, kind: keyof Makings, reason: RegExp][] = [
   [
     'a Cluster in a database',
@@ -352,7 +352,7 @@ const REFUSED: readonly [...Row, kind: keyof Makings, reason: RegExp][] = [
   ['a Sentinel', { 'redis 5': {} }, 'sentinel', /makes no second connection. Use node-redis 6/],
 ];
 
-/** What the server refuses is said with the reason, by each client. */
+/** If the server refuses it, each client reports the reason. */
 const REFUSED_BY_SERVER: readonly Row[] = [
   row(
     'wrong-password',
@@ -382,8 +382,8 @@ const clusterPort = (await lab.clusterNode()).port;
 const sentinelPort = (await lab.sentinel(port)).port;
 
 /**
- * What two processes get, of which one has a client of the application and the other a URL; the
- * scripts are forgotten and the connections cut meanwhile.
+ * The results of two processes, one with an application's client and one with a URL. Between calls,
+ * the scripts are flushed and the connections cut.
  */
 async function gotBy(redis: GivenClient, url: string, admin: ioredis5.Redis, option: string) {
   const namespace = randomUUID();
@@ -404,7 +404,7 @@ async function gotBy(redis: GivenClient, url: string, admin: ioredis5.Redis, opt
     const listed = () => Promise.all([own.support.workers(), other.support.workers()]);
     await until(async () => (await listed()).length === 2);
     const asked = { ...HELD, holder: randomUUID(), ttlMs: 60_000, longestMs: 60_000 };
-    // A new store of locks waits for what may be forgotten.
+    // A new store of locks waits for possible earlier holders.
     const first = () => own.locks.acquire({ ...asked, ttlMs: 1, longestMs: 1 });
     await until(async () => (await first()).status === 'ok');
     const lock = await own.locks.acquire(asked);

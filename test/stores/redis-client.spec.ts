@@ -1,6 +1,7 @@
 /**
- * Our connection: made after the application's client or a URL, with its login and TLS, heard when
- * it is refused, and gone when it is closed. In one file: it is one connection, however it is made.
+ * The library's connection. It copies the application's client or uses a URL, with its login and
+ * TLS. It reports refusals, and disappears when it is closed. The connection is the same in every
+ * case, so one file covers it.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -100,13 +101,14 @@ describe('redis client', () => {
       const master = await lab.server();
       const { port } = await lab.sentinel(master.port);
       const heard: string[] = [];
-      // A server that is asked nothing it knows would wait for the rest.
+      // The reply ends the session. A server that does not understand the request would wait for
+      // more data.
       const hear = (text: string) => (heard.push(text), 'QUIT\r\n');
       const listening = await lab.proxy(port, hear);
       const support = lab.support({ redis: `rediss+sentinel://127.0.0.1:${listening}/mymaster` });
       await failureOf(support.getNextWorkId(request()));
       expect(heard.join('')).not.toContain('sentinel');
-      // 22 is a handshake of TLS.
+      // 22 marks a TLS handshake.
       expect(heard[0]?.charCodeAt(0)).toBe(22);
     });
 
@@ -185,7 +187,7 @@ describe('redis client', () => {
     });
   });
 
-  /** A CA, and what a server needs to speak TLS as localhost by its word. */
+  /** A CA, and the files of a TLS server that is named localhost. */
   function certificates() {
     const folder = mkdtempSync(`${tmpdir()}/snowflake-tls-`);
     const path = (name: string) => `${folder}/${name}`;
@@ -199,13 +201,13 @@ describe('redis client', () => {
   }
 });
 
-/* What a client of the application decides itself; its options have a table of their own. */
+/* The application client's own decisions. Its options have a separate table. */
 
 describe('a given Redis client', () => {
   const lab = new RedisLab();
   afterAll(() => lab.end());
 
-  /** Of ioredis 6. */
+  /** The shape in ioredis 6. */
   const RESP3 = { protocol: 3, replyMapping: 'resp3' } as RedisOptions;
 
   describe('a given client for a single Redis', () => {
@@ -225,7 +227,7 @@ describe('a given Redis client', () => {
       const support = lab.support({ redis: lab.client(port, { reconnectOnError }) });
       await admin.script('FLUSH');
       await admin.set(support.key, 'something else');
-      // What is refused once is not asked for ever.
+      // A refused option is not requested again.
       expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
         details: { refusal: 'wrong-type' },
       });
@@ -255,8 +257,8 @@ describe('a given Redis client', () => {
 });
 
 /*
- * A connection by TLS that is closed in the midst of its handshake, as at the shutdown of an
- * application whose Redis shows a certificate that it does not trust.
+ * A TLS connection that is closed during its handshake, as at the shutdown of an application whose
+ * Redis has an untrusted certificate.
  */
 describe('redis tls', () => {
   const folder = mkdtempSync(join(tmpdir(), 'snowflake-tls-'));
@@ -293,7 +295,7 @@ describe('redis tls', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  // An error that nobody hears fails the test, as it would end a process.
+  // An unhandled error fails the test, as it would end a process.
   it('never ends the process, at whatever moment it closes', async () => {
     const tryCount = 60;
     let settledCount = 0;
@@ -309,8 +311,8 @@ describe('redis tls', () => {
 });
 
 /*
- * A Cluster of which one master hangs: what is asked of it goes to the one that takes over, however
- * much the others answer meanwhile, and whoever asks those notices nothing.
+ * A Cluster with a master that hangs. Its requests go to the node that takes over, even while other
+ * nodes answer. Requests to other nodes are unaffected.
  */
 describe('a Cluster master that hangs', () => {
   const lab = new RedisLab();
@@ -338,7 +340,7 @@ describe('a Cluster master that hangs', () => {
     await until(async () => (await replica.admin.info('replication')).includes('link_status:up'));
     for (const { admin } of nodes) {
       await until(async () => String(await admin.call('CLUSTER', 'INFO')).includes('state:ok'));
-      // Those that the first one has met hear of each other by it, which may be about to hang.
+      // These nodes learn of each other through the first one, which may be about to hang.
       await until(async () => {
         const known = String(await admin.call('CLUSTER', 'NODES')).trim();
         return known.split('\n').length === 3 && !/handshake|disconnected/.test(known);
@@ -384,8 +386,8 @@ describe('a Cluster master that hangs', () => {
   });
 
   /**
-   * @param hangs is told the port of the master that hangs, once it does
-   * @return the ports of who answers in the end, and of who took over
+   * @param hangs gets the port of the master once it hangs
+   * @return the port of the node that answers at the end, and of the one that took over
    */
   async function leaves(library: ClientLibrary, loaded: object, hangs?: (port: number) => void) {
     const { first, second, replica } = await cluster();
@@ -397,7 +399,7 @@ describe('a Cluster master that hangs', () => {
       () => new ClientLife(build, { timers: time, monotonic: time }),
       locationOfUrl(url),
     );
-    /** The port of the node that answers for a key. */
+    /** The port of the node that serves a key. */
     const portOf = async (key: string) =>
       Number(/tcp_port:(\d+)/.exec((await made.run(SCRIPTS.facts, key, [])).join())![1]);
     const [ofFirst, ofSecond] = ['{b}', '{a}'];
@@ -416,7 +418,7 @@ describe('a Cluster master that hangs', () => {
       expect(await portOf(ofSecond)).toBe(second.port);
       await time.advance(ms);
     };
-    // Nobody has taken over yet, and who looks for the slots anew is led to the one that hangs.
+    // Before the takeover, a new search for the slots still leads to the hanging node.
     const others = (max: string) =>
       Promise.all([second, replica].map(({ admin }) => admin.config('SET', 'maxclients', max)));
     await others('1');
@@ -436,7 +438,7 @@ describe('a Cluster master that hangs', () => {
 });
 
 describe('the number of a failover', () => {
-  /** A Sentinel that tells it when the test says so. */
+  /** A Sentinel that answers when the test permits. */
   class SlowSentinel {
     settle = async () => undefined;
     call = () => new Promise((resolve) => (this.answer = resolve));
@@ -481,7 +483,7 @@ describe('the number of a failover', () => {
     sentinels[2]!.tells(5);
     await time.advance(0);
     expect(told.epoch).toBe(6);
-    // It is behind, and takes nothing back.
+    // This Sentinel is outdated, and lowers no number.
     sentinels[0]!.tells(3);
     await time.advance(0);
     expect(told.epoch).toBe(6);

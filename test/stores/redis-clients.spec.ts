@@ -1,6 +1,6 @@
 /**
- * Every client that an application may give: what is kept in Redis works by each of them alike, on
- * one Redis, by Sentinel, on a Cluster, and on a Valkey.
+ * Every client that an application may pass. All features of Redis work with each of them, on one
+ * Redis, by Sentinel, on a Cluster, and on a Valkey.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -102,7 +102,7 @@ const sixOfCluster: Making = (port) => {
   closing.push(() => client.disconnect());
   return client;
 };
-/** Its own client would fail as well. */
+/** Without `lazyConnect`, the application's own client would fail as well. */
 const lazyGlide =
   (make: Making): Making =>
   (port, options) =>
@@ -118,21 +118,21 @@ const UNTOLD = [
   ['a Cluster of Valkey GLIDE', lazyGlide(glideCluster), { credentials: LOGIN }],
 ] as const;
 
-/** By name: how it is made, and options that would lead to another place. */
+/** How to create each client, and options that would lead to another place. */
 const ONE: readonly [string, Making, object][] = [
   ['node-redis 6', node(six), { keyPrefix: 'other:', database: 3 }],
   ['node-redis 5', node(five), { database: 3 }],
   ['iovalkey', iovalkey, { keyPrefix: 'other:', db: 3 }],
   ['Valkey GLIDE', glide, { databaseId: 3 }],
 ];
-/** What made the client, as the log says; two packages of one shape cannot be told apart. */
+/** The package in the log. Two packages with the same shape look alike. */
 const MADE_BY: Readonly<Record<string, string>> = {
   'node-redis 6': 'redis',
   'node-redis 5': 'redis',
   iovalkey: 'ioredis or iovalkey',
   'Valkey GLIDE': '@valkey/valkey-glide',
 };
-/** Options of an application that connects again late or never, and waits for each command. */
+/** Options of an application that reconnects late or never, and waits for each command. */
 const PATIENCE = 600_000;
 const GIVES_UP: Readonly<Record<string, (port: number) => object>> = {
   'node-redis 6': (port) => ({
@@ -141,7 +141,7 @@ const GIVES_UP: Readonly<Record<string, (port: number) => object>> = {
   }),
   'node-redis 5': (port) => ({ socket: { host, port, reconnectStrategy: () => PATIENCE } }),
   iovalkey: () => ({ retryStrategy: () => null }),
-  // Not by itself: a client of GLIDE that tries again without a pause serves nobody else.
+  // Not as a default: a GLIDE client that retries without a pause blocks all others.
   'Valkey GLIDE': () => ({
     lazyConnect: true,
     connectionBackoff: { numberOfRetries: 0, factor: 1, exponentBase: 1 },
@@ -270,7 +270,7 @@ describe('redis clients', () => {
       expect(keys.filter((key) => !key.startsWith('snowflake:{'))).toEqual([]);
     });
 
-    // Whoever reads from a replica may hear of what is long over, and of nothing that was lost.
+    // A read from a replica may return outdated data, and hides losses.
     it.each([
       ['node-redis 6', node(six), { readonly: true }],
       ['node-redis 5', node(five), { readonly: true }],
@@ -282,7 +282,7 @@ describe('redis clients', () => {
     });
   });
 
-  // It may end the process, or wait for as long as it likes.
+  // The strategy may end the process, or wait as long as it likes.
   it.each([
     ['node-redis 6', node(six)],
     ['node-redis 5', node(five)],
@@ -307,7 +307,7 @@ describe('redis clients', () => {
     const addresses = [master, replica].map(({ port }) => ({ host, port }));
     const redis = await glide(master.port, { addresses, readFrom: 'preferReplica' });
     const support = lab.support({ redis });
-    // Each time another replica would have its turn.
+    // Another replica would be next each time.
     for (const _ of [1, 2, 3]) expect((await support.advice()).join()).toContain('allkeys-lru');
   });
 
@@ -394,7 +394,7 @@ describe('redis clients', () => {
   });
 
   it('refuses a pool, and anything that is no client', () => {
-    // As a client of ioredis-mock.
+    // The shape of an ioredis-mock client.
     const mock = { customCommand: () => undefined };
     const others = [six.createClientPool(), mock, {}, 7, null];
     for (const redis of others as unknown as GivenClient[]) {
@@ -407,7 +407,7 @@ const places = new RedisLab();
 const server = await places.server();
 const { port: sentinelPort } = await places.sentinel(server.port);
 const { port: clusterPort } = await places.clusterNode();
-/** Of an adapter that one of those below has as well: by `EVERY_CLIENT=1` alone. */
+/** Clients whose adapter another client covers: only with `EVERY_CLIENT=1`. */
 const MORE: readonly (readonly [string, Making, number])[] = [
   ['iovalkey, Sentinel', iovalkeyOfSentinel, sentinelPort],
   ['node-redis 5, Cluster', cluster(five), clusterPort],
@@ -416,7 +416,7 @@ const MORE: readonly (readonly [string, Making, number])[] = [
 const ioredisFive: Making = (port, options) => quiet(new Ioredis({ host, port, ...options }));
 const valkeyPort = Number(new URL(process.env['VALKEY_URL']!).port);
 const ON_VALKEY = [...ONE, ['ioredis 6', ioredisSix] as const, ['ioredis 5', ioredisFive] as const];
-/** With the port that each is given. */
+/** Each with its port. */
 const ALL: readonly (readonly [string, Making, number])[] = [
   ...ONE.map(([name, make]) => [name, make, server.port] as const),
   ['ioredis 6', ioredisSix, server.port],

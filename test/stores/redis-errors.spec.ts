@@ -1,6 +1,6 @@
 /**
- * What real servers refuse with, each recognised and given its own advice. A refusal without a
- * sample here fails the last test.
+ * The refusals of real servers, each recognized and with its own advice. The last test fails for a
+ * refusal without a sample.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ describe('redis refusals', () => {
         await lab.client(port).call(...name, ...given);
         const asked = () => refused(`redis://app:pw@127.0.0.1:${port}`);
         let error = await asked();
-        // A busy machine can hold up a script for the 5 s after which Redis answers BUSY.
+        // A busy machine can delay a script for the 5 s after which Redis answers BUSY.
         while (error.details['refusal'] === 'not-ready') error = await asked();
         expect(error).toMatchObject({ retryable: false, details: { refusal: 'permission' } });
         expect(error.message).toContain('lacks a permission');
@@ -64,7 +64,8 @@ describe('redis refusals', () => {
       expect(error).toMatchObject({ retryable: false, details: { refusal: 'permission' } });
     });
 
-    // Each connection of its own: the refusal and the answer to INFO may come together, or not.
+    // Each uses its own connection. The refusal and the answer to INFO may arrive together or
+    // separately.
     it('accepts any client without a password, but none with a wrong one', async () => {
       const { port } = await lab.server();
       const all = Array.from({ length: 30 }, () => refused(`redis://app:wrong@127.0.0.1:${port}`));
@@ -104,7 +105,7 @@ describe('redis refusals', () => {
       const { port, url } = await lab.server('--maxclients', '1');
       const only = lab.client(port);
       await only.ping();
-      // Whether the client hears why, before it learns that it was cut off, is a matter of luck.
+      // A client may or may not receive the reason before its connection ends.
       const { retryable, details } = await refused(url);
       expect(retryable).toBe(true);
       expect(['too-many-clients', 'unreachable']).toContain(details['refusal']);
@@ -173,7 +174,7 @@ describe('redis refusals', () => {
     });
   });
 
-  /** Refusals that need more than one small server, or are shown in another spec. */
+  /** Refusals that need several servers or a large one, or that another spec covers. */
   const SAID: Readonly<Partial<Record<RefusalName, string>>> = {
     'sentinel-login': 'All sentinels are unreachable and retry is disabled. Last error: NOAUTH x',
     'no-password': 'NOAUTH Authentication required.',
@@ -196,7 +197,7 @@ describe('redis refusals', () => {
     unreachable: 'connect ETIMEDOUT 127.0.0.1:1',
   };
 
-  /** What the client says, not the server. */
+  /** The error of the client, not of the server. */
   const NO_REPLIES = 'sentinel-login no-sentinel no-redis no-tls-port tls unreachable';
 
   function told(message: string, name = 'ReplyError') {
@@ -223,8 +224,8 @@ describe('redis refusals', () => {
 });
 
 /*
- * The users of docs/guides/redis.md, of worker ids and of counters: what the line of each allows is
- * enough for its use, and nothing of it can be left out.
+ * The users in docs/guides/redis.md, for worker IDs and for counters. The rights of each are enough
+ * for its use, and each of them is necessary.
  */
 describe('redis permissions', () => {
   const GUIDE = readFileSync('docs/guides/redis.md', 'utf8');
@@ -240,7 +241,7 @@ describe('redis permissions', () => {
   });
   afterAll(() => lab.end());
 
-  /** Everything that is done by one use; it fails where something is forbidden. */
+  /** Performs every operation of a use, and fails if one is forbidden. */
   type Use = (redis: string) => Promise<unknown>;
 
   async function workerIds(redis: string): Promise<unknown> {
@@ -258,7 +259,7 @@ describe('redis permissions', () => {
   }
 
   async function counters(redis: string): Promise<unknown> {
-    // Without a loss window of ours, so that the file is asked for.
+    // Without a loss window, so that the file matters.
     const store = redisCounters({ redis, namespace: 'shop' });
     const counter = randomUUID();
     const taken = { counter, count: 5n, have: 0n, stores: '1/1' };
@@ -279,7 +280,7 @@ describe('redis permissions', () => {
     ['shop', workerIds],
     ['shop-counters', counters],
   ];
-  /** Without it the use goes on, as the guide says. */
+  /** Without this right the use still works, as the guide states. */
   const SPARED = '+config|get';
 
   async function refusalOf(user: string, use: Use): Promise<unknown> {
@@ -313,8 +314,8 @@ describe('redis permissions', () => {
 });
 
 /*
- * A Redis that is gone without a word, as with its machine or its address: what was sent to it
- * gets no answer and no end, for as long as the kernel tries.
+ * A Redis that vanishes silently, like a machine or an address that is gone. Requests get no answer
+ * and no error for as long as the kernel tries.
  */
 describe('redis silence', () => {
   const lab = new RedisLab();
@@ -397,7 +398,7 @@ describe('redis silence', () => {
 
     it('is replaced if a limit of the client ends each call earlier', async () => {
       const { time, made, ask } = connection('a client', { commandTimeout: 200 });
-      // A busy machine may need longer than the limit.
+      // A busy machine may take longer than the limit.
       const isAnswered = async () => (await ask().catch(() => '')).includes('run_id');
       await until(isAnswered);
       proxy.mute();

@@ -1,6 +1,6 @@
 /**
- * One id space is one registry in one database: whatever a server, a user's rights, a connection
- * that is replaced or a proxy do, a lease comes from the database that was asked for or not at all.
+ * One ID space is one registry in one database. Whatever happens with servers, rights, replaced
+ * connections or proxies, a lease comes from the requested database or not at all.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -23,7 +23,7 @@ describe('redis database', () => {
   });
   afterAll(() => lab.end());
 
-  /** How many keys there are, database by database: `{ 3: 1 }`. */
+  /** The count of keys in each database: `{ 3: 1 }`. */
   async function keyCounts(of = admin): Promise<Record<string, number>> {
     const lines = [...(await of.info('keyspace')).matchAll(/^db(\d+):keys=(\d+)/gm)];
     return Object.fromEntries(lines.map(([, db, keys]) => [db!, Number(keys)]));
@@ -177,7 +177,7 @@ describe('redis database', () => {
     });
     const support = lab.support({ redis: `redis+sentinel://127.0.0.1:${watch.port}/mymaster/3` });
     const lease = await leased(support);
-    // A failover that a busy machine let run out of time is begun again.
+    // A failover that times out on a busy machine starts again.
     await until(async () => {
       if ((await next.info('replication')).includes('role:master')) return true;
       await sentinel.call('SENTINEL', 'FAILOVER', 'mymaster');
@@ -207,7 +207,7 @@ describe('redis database', () => {
 });
 
 /*
- * Registries with more worker ids than can be looked at at once, on a real Redis.
+ * Registries with more worker IDs than one look can cover, on a real Redis.
  */
 const URL = process.env['REDIS_URL']!;
 const HELD_COUNT = 20_000;
@@ -232,7 +232,7 @@ describe('a registry with many workers in Redis', () => {
     return support;
   }
 
-  /** As `count` processes would have left it that hold the first worker ids. */
+  /** As left by `count` processes that hold the first worker IDs. */
   async function filled(count: number) {
     const namespace = randomUUID();
     const support = await settled(namespace);
@@ -335,13 +335,13 @@ describe('a registry with many workers in Redis', () => {
       const one = asked();
       await support.release(held(one, await support.getNextWorkId(one)), undefined);
     }
-    // Eight blocks of 128 rows are made at first, and used before others.
+    // The registry first creates eight blocks of 128 rows, and uses them before others.
     expect(await redis.hlen(support.key)).toBeLessThan(1200);
   });
 });
 
 /*
- * How the scripts learn which server runs them: the same text on every version of Redis, or a
+ * How the scripts identify their server. The text must be the same for every version of Redis, or a
  * registry would take an upgrade of this library for a loss of data.
  */
 const ONE_CALL = "info('server', 'replication')";

@@ -1,6 +1,6 @@
 /**
- * Real Redis servers that do not tell scripts which server they are, since the user may not run
- * INFO: nothing is granted, unless the application says that no acknowledged write is ever lost.
+ * Real Redis servers that do not reveal their identity to scripts, since the user may not run INFO.
+ * They grant nothing, unless the application declares that no acknowledged write is ever lost.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -27,10 +27,10 @@ import { failureOf, held, RedisLab, request, until } from './redis-lab.js';
 import { headerOf } from './timed-redis.js';
 
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
-/** A user who may do all but ask who the server is; also after a restart. */
+/** A user with all rights except to ask for the server's identity, even after a restart. */
 const UNTOLD = ['--user', 'app', 'on', '>pw', '~*', '&*', '+@all', '-info'];
 
-/** The header of locks that nobody holds, and that lost nothing for long. */
+/** The header of unused locks, long after any loss. */
 const OLD_LOCKS = {
   version: '1',
   incarnation: 'i',
@@ -58,7 +58,7 @@ function opened<T extends { close(): Promise<void> }>(one: T): T {
   return one;
 }
 
-/** As the user who is not told. */
+/** A client with the restricted user. */
 const urlOf = (port: number, query = '') => `redis://app:pw@127.0.0.1:${port}${query}`;
 
 describe('a Redis that does not identify itself and keeps its writes', () => {
@@ -100,7 +100,7 @@ describe('a Redis that does not identify itself and keeps its writes', () => {
       expect,
       createStore(namespace) {
         const store = opened(new RedisLocks({ ...terms(), prefix, namespace, lossWindowMs: 0 }));
-        // A new hash looks like a lost one and makes everybody wait, so that it is an old one here.
+        // A new hash looks like a lost one and delays all callers, so this one is old.
         const settled = admin.hset(store.key, OLD_LOCKS);
         const acquire = store.acquire.bind(store);
         store.acquire = async (asked) => {
@@ -176,7 +176,7 @@ describe('the right to INFO, revoked and granted while processes hold leases', (
     return held(asked, await support.getNextWorkId(asked));
   }
 
-  /** @returns the floor of the range, and the lease as it goes on */
+  /** @returns the floor of the range, and the continued lease */
   async function renewed(lease: WorkerLease, by = support) {
     let answer: LeaseGrant | undefined;
     await until(async () => {
@@ -199,13 +199,15 @@ describe('the right to INFO, revoked and granted while processes hold leases', (
     const second = await renewed(first);
     expect([await server(), await era()]).toEqual([name, 1]);
 
-    // The statement is true: what was acknowledged is there after kill -9, and it counts as kept.
+    // The statement is true: acknowledged data survives kill -9, and the registry treats it as
+    // kept.
     await restart();
     const third = await renewed(second.lease);
     expect(third.floorMs).toBe(second.floorMs);
     expect([await server(), await era()]).toEqual([name, 1]);
 
-    // Whoever is told the name sees another server, and believes nothing: ranges are new ones.
+    // A user with INFO sees a different server and does not trust the statement, so its ranges are
+    // new.
     await allow('+info');
     const fourth = await renewed(third.lease);
     expect(fourth.floorMs).toBeGreaterThanOrEqual(third.lease.haveMs);
@@ -239,7 +241,8 @@ describe('the right to INFO, revoked and granted while processes hold leases', (
     const copy = (await admin.dumpBuffer(support.key))!;
     const lease = (await renewed(await leased())).lease;
     await admin.restore(support.key, 0, copy, 'REPLACE');
-    // Nobody tells a newcomer that this worker id was granted: the damage of a false statement.
+    // A new process cannot see that this worker ID was granted. This is the harm of a false
+    // statement.
     const newcomer = await leased();
     expect(newcomer.workerId).toBe(lease.workerId);
     expect(await era()).toBe(1);
@@ -261,7 +264,8 @@ describe('the right to INFO, revoked and granted while processes hold leases', (
     await until(async () => (answer = await taken(6n)).status === 'ok');
     expect(answer).toMatchObject({ first: 6n, end: 11n, era: 1 });
 
-    // Where it is false, a newcomer is granted the same, and whoever was answered more proves it.
+    // If the statement is false, a new process gets the same grant, and a process with a later
+    // answer proves the loss.
     const copy = (await admin.dumpBuffer(counters.key))!;
     expect(await taken(11n)).toMatchObject({ first: 11n, end: 16n });
     await admin.restore(counters.key, 0, copy, 'REPLACE');
@@ -319,7 +323,8 @@ describe('reports about keepsWrites', () => {
     expect(await support.advice()).toEqual([said]);
     const found = await opened(inspectorFromUrl(`${url}?keepsWrites=true`)).findings();
     expect(found).toContainEqual(expect.objectContaining({ level: 'warning', text: said }));
-    // Nothing rests on it: the counters are refused as ever, and a lease knows its server.
+    // Nothing depends on the statement: the counters are still refused, and a lease recognizes its
+    // server.
     const counters = opened(countersFromUrl(`${url}?keepsWrites=true`));
     const failure = await failureOf(counters.create({ counter: 'c', start: 1n }));
     expect(failure.details).toMatchObject({ refusal: 'not-durable' });

@@ -1,5 +1,5 @@
 /**
- * Redis servers, Sentinels and supports of a spec, all of which end with it.
+ * Redis servers, Sentinels and supports of a spec. All of them end with it.
  */
 import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
@@ -22,7 +22,7 @@ import type {
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { until as patiently } from '../until.js';
 
-/** A node that has met no other does not know its own address. */
+/** A node without connections to others has no address of its own. */
 const CLUSTER = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
 
 export class RedisLab {
@@ -32,7 +32,7 @@ export class RedisLab {
     const made = redisSupport({
       redis: 'redis://',
       namespace: randomUUID(),
-      // Nobody forgets anything here, so that a new registry grants at once.
+      // These servers lose no data, so a new registry grants at once.
       failoverWindowMs: 0,
       clockDifferenceMs: 0,
       ...options,
@@ -74,7 +74,7 @@ export class RedisLab {
     return client;
   }
 
-  /** Between a client and a server, with the last word on what the client says. */
+  /** A proxy between a client and a server that can replace the client's data. */
   async proxy(port: number, said: (text: string) => string): Promise<number> {
     const server: Server = createServer((near) => {
       const far = connect(port, '127.0.0.1');
@@ -98,7 +98,7 @@ export function request(given: Partial<LeaseRequest> = {}): LeaseRequest {
   return {
     fingerprint: 'f',
     ttlMs: 60_000,
-    // Any range will do, also the empty one that a fresh registry has at first.
+    // Accepts any range, even the empty one of a new registry.
     minRangeMs: 0,
     quarantineMs: 0,
     haveMs: 0,
@@ -124,7 +124,7 @@ export interface Failure {
   readonly cause: Error;
 }
 
-/** What a call fails with; a test goes no further where it does not fail. */
+/** Returns the error of a call, and fails the test without one. */
 export async function failureOf(call: Promise<unknown>): Promise<Failure> {
   const outcome = await call.then(
     (answer) => ({ answer }),
@@ -139,7 +139,7 @@ export async function until(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 /*
- * Everything that is kept in Redis, asked by one client of an application.
+ * All features of Redis, used by one client of an application.
  */
 
 export const HELD = { lock: 'job', label: 'a', ttlMs: 1000, longestMs: 1000, have: 0n } as const;
@@ -152,7 +152,7 @@ export const TAKEN = {
   startAt: 1n,
   stores: '1/1',
 } as const;
-/** What every client answers, whatever its options. */
+/** The result of every client, with any options. */
 export const ANSWERS = {
   status: 'ok',
   numbers: [
@@ -164,7 +164,9 @@ export const ANSWERS = {
   advice: [],
 };
 
-/** By one client: a lease and its renewals, numbers, a lock; scripts are forgotten in between. */
+/**
+ * Uses one client for a lease and its renewals, numbers and a lock, and flushes scripts in between.
+ */
 export async function answersBy(client: GivenClient, forgetScripts: () => Promise<unknown>) {
   const own = { redis: client, namespace: randomUUID() };
   const support = redisSupport({ ...own, failoverWindowMs: 0, clockDifferenceMs: 0 });
@@ -176,7 +178,7 @@ export async function answersBy(client: GivenClient, forgetScripts: () => Promis
     await forgetScripts();
     const { status } = await support.refreshAlive(held(asked, granted));
     const numbers = [await counters.take(TAKEN), await counters.take(TAKEN)];
-    // A new store of locks lets whoever asks first wait.
+    // A new store of locks delays its first caller.
     const lock = await locks.acquire({ ...HELD, holder: randomUUID() });
     const workers = (await support.workers()).length;
     return { status, numbers, lock, workers, advice: await support.advice() };

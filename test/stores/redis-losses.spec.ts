@@ -1,6 +1,6 @@
 /**
- * Sentinel names another server and then the first one again, which only stood still: whoever comes
- * new is granted nothing there that the other one may have granted.
+ * Sentinel names another server and then the first one again, which was only paused. A new process
+ * gets nothing there that the other server may have granted.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -42,7 +42,7 @@ describe('redis failback', () => {
   let first: { port: number; pid: number };
   let watchPort: number;
   let sentinel: Redis;
-  /** What the other one granted. */
+  /** The grants of the other server. */
   const others: Record<string, LeaseGrant> = {};
 
   /** Each has a namespace of its own. */
@@ -112,7 +112,8 @@ describe('redis failback', () => {
       const erasBefore = await eras();
       const { lease, taken, lock } = await granted(name);
       expect((lease as LeaseGrant).floorMs).toBeGreaterThanOrEqual(others[name]!.ceilingMs);
-      // Twice: the jump of the other one, from the same position, landed where a single one does.
+      // Two jumps from the same position are as long as one: the other server's jump ended at the
+      // same place.
       expect(taken).toMatchObject({ status: 'ok', first: 2006n });
       expect(lock).toMatchObject({ status: 'wait' });
       expect(await eras()).not.toEqual(erasBefore);
@@ -124,9 +125,9 @@ describe('redis failback', () => {
 });
 
 /*
- * An old copy in the place of what it was made of, while its server runs. Nothing tells it from one
- * that nobody wrote to, which is beyond the promise: the next call of whoever was granted something
- * since is what tells it, and from then on nothing is granted twice.
+ * An old copy replaces a running server's data. It looks like data without later writes, which is
+ * beyond the promise. The next call of a process with a later grant shows the loss, and from then
+ * on nothing is granted a second time.
  */
 describe('unnoticed copies', () => {
   const lab = new RedisLab();
@@ -210,7 +211,7 @@ describe('unnoticed copies', () => {
 });
 
 /*
- * A URL that leads to a server of another kind, or to a place that is none: the message says so.
+ * A URL of a different kind of server, or of no server. The message states this.
  */
 const REQUEST = {
   fingerprint: 'f',
@@ -271,8 +272,8 @@ describe('a URL of another kind of server', () => {
   });
 });
 
-// The number of the failover by which Sentinel names a master, asked of it by each client that
-// knows Sentinels.
+// The number of the failover in which Sentinel named a master. Each client that uses Sentinels asks
+// for it.
 
 const host = '127.0.0.1';
 const name = 'mymaster';

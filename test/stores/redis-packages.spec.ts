@@ -1,7 +1,7 @@
 /**
- * A Redis URL uses whichever client is installed, in the order that the guide gives. It passes over
- * a package `redis` before 5, whose client is not ended by what ends ours, so that a process with
- * it would not end either, and over GLIDE 1, which has other words for what a server answered.
+ * A Redis URL uses an installed client, in the guide's order. It skips a package `redis` before 5,
+ * whose client does not end when the library closes it and keeps the process alive. It also skips
+ * GLIDE 1, which has different names for a server's answers.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type * as glide from '@valkey/valkey-glide';
@@ -10,7 +10,7 @@ import { startRedis } from '../../scripts/servers/start-redis.mjs';
 
 const PACKAGES = ['ioredis', 'redis', 'iovalkey', '@valkey/valkey-glide'] as const;
 const absent = new Set<string>(PACKAGES);
-/** What stands for a package that is not absent. */
+/** The modules of the packages that are not absent. */
 const installed = new Map<string, object>();
 
 for (const name of PACKAGES) {
@@ -47,7 +47,7 @@ it('names all packages if none is installed', async () => {
   await inspector.close();
 });
 
-// One that was found once is found for good.
+// A package that was found once stays found.
 it.each([...PACKAGES].reverse())('prefers %s to later ones', async (name) => {
   absent.delete(name);
   const url = server.url.replace('redis:', 'valkey:');
@@ -56,12 +56,12 @@ it.each([...PACKAGES].reverse())('prefers %s to later ones', async (name) => {
 
 describe('an outdated package', () => {
   beforeAll(() => {
-    // What was found of a package is forgotten.
+    // Clears the packages found so far.
     jest.resetModules();
     for (const name of PACKAGES) absent.add(name);
-    // As version 4 has it: the same, but for Sentinels.
+    // The shape of version 4: the same without Sentinels.
     const { createSentinel: _, ...four } = installed.get('redis') as typeof redis;
-    // As version 1 has it.
+    // The shape of version 1.
     const { Batch: __, ...one } = installed.get('@valkey/valkey-glide') as typeof glide;
     for (const [name, old] of Object.entries({ redis: four, '@valkey/valkey-glide': one })) {
       installed.set(name, old);
@@ -71,7 +71,7 @@ describe('an outdated package', () => {
 
   it.each([
     ['redis://127.0.0.1:1', 'redis and @valkey/valkey-glide'],
-    // GLIDE is not looked for there, whichever it is.
+    // This URL does not try any version of GLIDE.
     ['redis+sentinel://127.0.0.1:1/mymaster', 'redis'],
   ])('%s is reported as outdated', async (url, older) => {
     const { supportFromUrl } = await import('../../lib/stores/redis/redis.support.js');

@@ -1,6 +1,6 @@
 /**
- * A replica of Redis that takes writes forgets them when it follows its master again, so it grants
- * nothing: no worker id, no position and no lock. The one that is promoted does.
+ * A writable replica of Redis loses its writes when it follows its master again. So it grants
+ * nothing: no worker ID, no position and no lock. A promoted replica does.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';

@@ -1,6 +1,6 @@
 /**
- * Everything of one process that names the same Redis goes over one connection: opened by whoever
- * asks first, closed by whoever closes last, and of no harm to the others in between.
+ * All features of one process with the same Redis share one connection. The first user opens it and
+ * the last one closes it. No user disturbs another one in between.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -33,7 +33,7 @@ describe('redis shared', () => {
 
   const ofUrl = { support: supportFromUrl, locks: locksFromUrl, counters: countersFromUrl };
 
-  /** Any of them, with a question that each can answer, and that leaves nothing behind. */
+  /** Any feature, with a request that each can handle, and that leaves no data. */
   function user(kind: keyof typeof ofUrl, rest = '') {
     const made = ofUrl[kind](`${url}${rest}`);
     return { ask: () => made.advice(), close: () => made.close(), look: () => lookedAt(made) };
@@ -46,7 +46,7 @@ describe('redis shared', () => {
     return 'locks' in made ? made.locks() : made.counters();
   }
 
-  /** Without that of the test and those of a Sentinel. */
+  /** Without the connections of the test and of a Sentinel. */
   async function connections(of = admin): Promise<number[]> {
     const list = String(await of.call('CLIENT', 'LIST', 'TYPE', 'normal'));
     const own = await of.client('ID');
@@ -59,7 +59,7 @@ describe('redis shared', () => {
 
   const NOT_READY = { code: 'NOT_READY', retryable: false };
 
-  /** Scripts are not answered until it is over. */
+  /** Scripts get no answer until it is over. */
   async function paused<T>(during: () => Promise<T>): Promise<T> {
     await admin.call('CLIENT', 'PAUSE', '600000', 'WRITE');
     const done = await during();
@@ -151,7 +151,7 @@ describe('redis shared', () => {
         const [ended, going] = [failureOf(one.look()), other.look()];
         for (let count = 0; count < turns % 10; count++) await turn();
         await one.close();
-        // What was answered before is no failure.
+        // An answer received before is no failure.
         await ended.catch(() => undefined);
         expect(await going).toEqual([]);
         await other.close();
@@ -341,8 +341,8 @@ describe('redis shared', () => {
 });
 
 /*
- * An address that leads to something else than was meant: another kind of Redis, another kind of
- * port, another kind of server. The message names the likely cause.
+ * An address of something other than intended: another kind of Redis, port or server. The message
+ * names the likely cause.
  */
 describe('redis strangers', () => {
   const lab = new RedisLab();
@@ -392,7 +392,7 @@ describe('redis strangers', () => {
     const support = lab.support({ redis: `${scheme}127.0.0.1:${ports[port]}${path}` });
     const asked = async () => (await failureOf(support.getNextWorkId(request()))).message;
     let message = await asked();
-    // A busy server is late, and is asked again, as by a process that starts.
+    // A busy server is late, and the request is repeated as in a process that starts.
     for (let count = 0; count < 10 && says !== NO_TLS && NO_TLS.test(message); count++) {
       message = await asked();
     }

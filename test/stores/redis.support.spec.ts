@@ -1,6 +1,6 @@
 /**
- * The Redis support against real servers: the one of the test run, and ones started here that
- * refuse, lose data, fail over or are clusters.
+ * The Redis support against real servers: the server of the test run, and private ones that refuse,
+ * lose data, fail over or are clusters.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +22,7 @@ import { until } from '../until.js';
 import { headerOf, settleRegistry } from './timed-redis.js';
 
 const URL = process.env['REDIS_URL']!;
-/** A node that has met no other does not know its own address. */
+/** A node without connections to others has no address of its own. */
 const CLUSTER = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
 const open: RedisSupport[] = [];
 const servers: { stop(): Promise<void> }[] = [];
@@ -55,12 +55,12 @@ function request(given: Partial<LeaseRequest> = {}): LeaseRequest {
   };
 }
 
-/** A new registry is quarantined, and asks to wait for as long as the shortest range is. */
+/** A new registry is in quarantine, and requests a wait as long as the shortest range. */
 async function leased(redis: RedisSupport, asked = request()): Promise<LeaseAnswer> {
   for (;;) {
     const answer = await redis.getNextWorkId(asked);
     if (answer.status !== 'wait') return answer;
-    // The store's own clock decides, and says for how long.
+    // The store's own clock decides, and the answer states how long.
     await sleep(answer.waitMs);
   }
 }
@@ -161,7 +161,7 @@ describe('the Redis support', () => {
   });
 
   it('works when the server has lost the scripts', async () => {
-    // A server of its own: other spec files call their scripts on the one of the run.
+    // A private server: other spec files run scripts on the shared one.
     const { port } = await server();
     const redis = support({ redis: `redis://127.0.0.1:${port}` });
     await leased(redis);
@@ -407,7 +407,7 @@ it('the documents name every field in Redis', async () => {
 });
 
 /*
- * How much memory a registry takes on a real Redis, as the documents say.
+ * The memory of a registry on a real Redis, as documented.
  */
 it('takes about 0.5 MB for 1024 holders, 470 bytes each', async () => {
   const HOLDER_COUNT = 1024;

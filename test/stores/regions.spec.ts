@@ -1,6 +1,7 @@
 /**
- * Two regions, each with a real Redis, and a registry of regions in each store there is: claimed,
- * refused, stopped, killed, emptied; and what `snowflake regions` and `snowflake doctor` say.
+ * Two regions with a real Redis each, and a registry of regions in each kind of store: claimed,
+ * refused, stopped, killed and emptied. Also the output of `snowflake regions` and `snowflake
+ * doctor`.
  */
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
@@ -29,8 +30,8 @@ const layout = new BitLayout({
 });
 
 /**
- * Looks and patience are so much shorter where somebody has to be found out; what a store grants
- * lasts as long as ever.
+ * Shorter checks and waits where a conflict must show. A store's grants last as long as in
+ * production.
  */
 const FASTER = 8;
 const faster: Timers = {
@@ -70,7 +71,7 @@ async function start(
   return { ids: one.ids, region: () => (one.ids.status as LeaseStatus).region! };
 }
 
-/** The registries of two regions, in a Redis each. */
+/** The registries of two regions, each in its own Redis. */
 const both = () => {
   const namespace = randomUUID();
   return places.map((url) => `${url}?namespace=${namespace}`) as [string, string];
@@ -92,7 +93,7 @@ const table = () => `table=regions_${randomUUID().replaceAll('-', '')}&namespace
 describe.each(STORES)('with a registry of regions in %s', (_, urlOf) => {
   it('gives each region its number, and refuses it to another region', async () => {
     const regions = urlOf();
-    // A busy store has as long as in life to answer.
+    // A busy store has as long to answer as in production.
     const timers = systemTimers;
     const [eu, us] = both();
     await command(['registry', 'create', '--yes', '--ttl', '10000', '--support', regions]);
@@ -227,7 +228,7 @@ describe('the doctor', () => {
     const against = async (support: string, other: string) =>
       (await doctor('--support', support, '--against', other)).out;
     expect(await against(eu, us)).toMatch(/note +two stores +One of the two has no registry/);
-    // All worker ids are held in both.
+    // All worker IDs in both regions are held.
     const starts = [eu, eu, us, us].map((support) => startSnowflake({ support, layout: NARROW }));
     running.push(...(await Promise.all(starts)));
     expect(await against(eu, us)).toMatch(

@@ -1,5 +1,5 @@
 /**
- * `snowflake doctor` notices a user that may read the registry and not write it, on real servers,
+ * `snowflake doctor` detects a user that may read the registry but not write it, on real servers,
  * and changes nothing there.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';

@@ -1,7 +1,7 @@
 /**
- * Query functions and drivers as applications have them: those that ask again, keep answers, say
- * nothing of errors, or read numbers in their own way. None of them makes two processes share a
- * worker id; who can work does, and who cannot says why.
+ * Query functions and drivers of applications: some retry, cache answers, hide errors, or parse
+ * numbers differently. None of them makes two processes share a worker ID. A working one works, and
+ * any other reports the reason.
  */
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
@@ -34,7 +34,7 @@ const isWrite = (sql: string) => /^(WITH|INSERT|UPDATE)/.test(sql);
 const ENOUGH = 'enough was asked';
 const STATEMENT_COUNT = 16;
 
-/** Gives up, as callers do: a support tries for longer than anybody waits. */
+/** Gives up like a caller, since a support retries for longer. */
 function limited(query: SqlQuery): SqlQuery {
   let count = 0;
   return async (sql, params) => {
@@ -189,7 +189,7 @@ describe("writes over the application's connection", () => {
     const own = named();
     await leased(postgresSupport({ pool, ...own }));
     const texts: string[] = [];
-    // Not the time of the header, which all others would write as well.
+    // Not the header's time, which every other write changes as well.
     const isGrant = (sql: string) => isWrite(sql) && !sql.includes('number <');
     const isCheck = (sql: string) => sql.includes('txid_status');
     const query: SqlQuery = async (sql, params) => {

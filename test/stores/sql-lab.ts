@@ -1,5 +1,5 @@
 /**
- * Tables of their own in the servers of the tests, and statements in which a condition is broken.
+ * Private tables in the servers of the tests, and statements with a broken condition.
  */
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
@@ -20,10 +20,10 @@ export class SqlLab {
     return pool;
   }
 
-  /** Ended by whoever asks for it. */
+  /** The caller must end it. */
   unkept(config: PoolConfig): Pool {
     const pool = new Pool(config);
-    // A backend that is killed ends a connection that nobody uses just now.
+    // A killed backend ends a connection that is idle.
     pool.on('error', () => undefined);
     return pool;
   }
@@ -53,8 +53,8 @@ export class SqlLab {
   }
 
   /**
-   * A PostgreSQL with a table, where no commit that nobody waits for gets to the disk; `crashed()`
-   * kills a backend, and gives the way to the server as it goes on then.
+   * A PostgreSQL with a table, where asynchronous commits never reach the disk. `crashed()` kills a
+   * backend, and returns a pool to the server after its recovery.
    */
   async unwritten(table: string) {
     const server = await startPostgres([
@@ -67,8 +67,8 @@ export class SqlLab {
     const again = this.unkept({ connectionString: server.url });
     await onceUp(own, table);
     await own.query('CHECKPOINT');
-    // Each of the server's own processes may write a commit that nobody waits for: the WAL writer
-    // when it wakes, the background writer and the checkpointer before the page they write.
+    // Each of the server's own processes may write an asynchronous commit: the WAL writer when it
+    // wakes, the background writer and the checkpointer before a page.
     const helpers = await own.query<{ pid: number }>(
       `SELECT pid FROM pg_stat_activity WHERE backend_type <> 'client backend'`,
     );
@@ -79,7 +79,7 @@ export class SqlLab {
       const witness = this.unkept({ connectionString: server.url });
       const seen = await witness.connect();
       process.kill(rows[0]!.pid, 'SIGKILL');
-      // Until the server has noticed, it would answer from the memory that it is about to lose.
+      // Before the server detects the crash, it would answer from memory that it is about to lose.
       await new Promise((resolve) => seen.once('error', resolve));
       seen.release(true);
       await Promise.all([own.end(), witness.end()]).catch(() => undefined);
@@ -94,17 +94,17 @@ export class SqlLab {
   }
 }
 
-/** While it starts or recovers, a server refuses connections. */
+/** A server refuses connections while it starts or recovers. */
 async function onceUp(database: Pool, sql: string): Promise<void> {
   while ((await database.query(sql).catch(() => undefined)) === undefined);
 }
 
-/** The same function with a part of each statement replaced; its values stay where they are. */
+/** The same function with a part of each statement replaced. Its values keep their places. */
 export function broken(query: SqlQuery, from: string | RegExp, to: string): SqlQuery {
   return (sql: string, params: SqlParameter[]) => query(sql.replace(from, to), params);
 }
 
-/** Every other of the first writes goes over a connection that began a transaction just before. */
+/** Every second of the first writes uses a connection with an open transaction. */
 export function forgetful(pool: Pool) {
   const forgotten = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 1 });
   let writeCount = 0;
@@ -121,7 +121,7 @@ export function forgetful(pool: Pool) {
   return { given: { query, dialect: 'postgres' as const }, rollBack };
 }
 
-/* A lease from a support in a database, after as long as a new registry takes. */
+/* A lease from a support in a database, after the wait that a new registry requires. */
 
 export async function leased(
   support: IDistributedSupport,

@@ -1,6 +1,6 @@
 /**
- * A table put back from a dump while its server runs: what was granted since counts as forgotten,
- * also where whoever asks first was never answered anything.
+ * A table restored from a dump while its server runs. All grants since the dump count as lost, even
+ * if the first caller is new.
  */
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
@@ -71,7 +71,7 @@ describe('sql restores', () => {
     });
     const run = (sql: string) => database.query(sql, []);
 
-    /** What mysqldump and pg_dump write, once it is another second, which MariaDB compares. */
+    /** The output of mysqldump and pg_dump in a later second, since MariaDB compares seconds. */
     async function dumped(table: string, create: string) {
       await run(`CREATE TABLE ${table}_kept AS SELECT * FROM ${table}`);
       const beganMs = Date.now();
@@ -148,8 +148,8 @@ describe('sql restores', () => {
   });
 
   /*
-   * Rows loaded into the table that is there, after TRUNCATE: the table is as old as before, which
-   * is beyond the promise. The next call of whoever was granted something since tells it.
+   * Rows loaded into the existing table after TRUNCATE. The table is as old as before, which is
+   * beyond the promise. The next call of a process with a later grant shows the loss.
    */
   describe('rows loaded into MariaDB after TRUNCATE', () => {
     const pool = lab.mysql();
@@ -264,8 +264,8 @@ describe('sql restores', () => {
 });
 
 /*
- * An older copy of the data folder in its place: only the start of the server tells it from the
- * present, which is why a restart counts as a loss of data.
+ * An older copy of the data folder. Only the start of the server distinguishes it from the current
+ * data, so a restart counts as a loss.
  */
 describe('a restored PostgreSQL data folder', () => {
   const lab = new SqlLab();
@@ -284,7 +284,7 @@ describe('a restored PostgreSQL data folder', () => {
     await node.create();
     await node.sql(registryTable('postgres'));
     const { port } = node;
-    /** What a process has that was never answered before. */
+    /** The state of a new process. */
     const newcomer = () => {
       const connectionString = `postgres://postgres@127.0.0.1:${port}/postgres`;
       const pool = lab.pool({ connectionString });
@@ -307,9 +307,9 @@ describe('a restored PostgreSQL data folder', () => {
 });
 
 /*
- * A server whose own clock is set while processes use it, and its data lost then: the module as it
- * runs, a PostgreSQL, and a clock that libfaketime moves. (That of a Redis is moved by the chaos,
- * in its topology `clock`.)
+ * A server whose own clock is set while processes use it, and which then loses its data. The test
+ * uses the real module, a PostgreSQL, and a clock that libfaketime moves. The chaos does the same
+ * with Redis in its topology `clock`.
  */
 describe('store clock', () => {
   const BACK_S = 300;
@@ -322,10 +322,10 @@ describe('store clock', () => {
     for (const end of endings.toReversed()) await end();
   });
 
-  /** A server, and what sets its clock: the file is read again each second. */
+  /** A server, and a function that sets its clock through a file that is read each second. */
   async function movableServer() {
     const folder = mkdtempSync(`${tmpdir()}/snowflake-clock-`);
-    // The server is another user.
+    // The server runs as another user.
     chmodSync(folder, 0o755);
     const clockFile = `${folder}/offset`;
     const set = (seconds: number) =>
@@ -363,7 +363,7 @@ describe('store clock', () => {
       const survivor = await living(url);
       const { incarnation } = survivor.ids.status;
       await move(-BACK_S);
-      // Its process ends without a word, and its range where the registry was.
+      // The process ends without notice, and the registry loses its range.
       const { workerId, ceilingMs } = await leased(
         postgresSupport({ pool, replicated: false }),
         TERMS,
@@ -395,7 +395,7 @@ describe('store clock', () => {
 });
 
 /*
- * A registry in a Galera cluster of two members that is real, of which processes ask both.
+ * A registry in a real Galera cluster of two members, both used by processes.
  */
 describe('galera', () => {
   /** Of the package galera-4, which MariaDB of Debian depends on. */
@@ -405,7 +405,7 @@ describe('galera', () => {
   const endings: (() => unknown)[] = [];
   const pools: Pool[] = [];
 
-  /** @param peers the ports of those that are there */
+  /** @param peers the ports of the existing members */
   async function startMember(...peers: number[]): Promise<number> {
     const port = await freePort();
     const provider = {
@@ -444,13 +444,13 @@ describe('galera', () => {
   const supportAt = (pool: Pool, namespace: string) =>
     mysqlSupport({ pool, namespace, replicated: false, serverSql: `'the cluster'` });
 
-  /** After as long as a new registry says. */
+  /** After the wait that a new registry requires. */
   async function leased(support: ReturnType<typeof supportAt>) {
     const asked = request();
     for (;;) {
       const answer: LeaseAnswer = await support.getNextWorkId(asked);
       if (answer.status === 'ok') return held(asked, answer);
-      // The store says how long, by its own clock.
+      // The store's answer states how long, by its own clock.
       await sleep('waitMs' in answer ? answer.waitMs : 1);
     }
   }
@@ -463,7 +463,7 @@ describe('galera', () => {
         Array.from({ length: 20 }, (_, at) => leased(at % 2 === 0 ? one! : other!)),
       );
       expect(new Set(leases.map(({ workerId }) => workerId)).size).toBe(20);
-      // A member that has not heard of a lease yet holds its renewal, as if data had been lost.
+      // A member that has not received a lease yet delays its renewal, as after a loss of data.
       for (const pool of pools) await pool.query(CAUGHT_UP);
       const renewals = await Promise.all(
         leases.map((lease, at) => (at % 2 === 0 ? other! : one!).refreshAlive(lease)),
@@ -479,8 +479,8 @@ describe('galera', () => {
 });
 
 /*
- * Two MariaDB of one hardware address and one port, as in containers of two hosts: for MariaDB they
- * are one server, and for whoever fails over from one to the other they must be two.
+ * Two MariaDB servers with the same hardware address and port, like containers on two hosts.
+ * MariaDB treats them as one server, but a client that fails over must see two.
  */
 const IDENTITY = 'server_uid';
 const RUN = mysqlServer(true, IDENTITY);

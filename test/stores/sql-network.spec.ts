@@ -1,6 +1,6 @@
 /**
- * What stands between an application and its database, and what is found where another database
- * was meant: PgBouncer, a standby, a server that is read only, a user who lacks a right.
+ * The network between an application and its database, and the wrong kind of database: PgBouncer, a
+ * standby, a read-only server, and a user without a right.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ describe('sql network', () => {
     return new Set(grants.map(({ workerId }) => workerId));
   }
 
-  /** As many processes at once. */
+  /** The count of concurrent processes. */
   const eight = (support: IDistributedSupport) => Array.from({ length: 8 }, () => support);
 
   describe.each(['transaction', 'statement'])('PgBouncer that pools by %s', (pool_mode) => {
@@ -228,8 +228,8 @@ describe('sql network', () => {
 });
 
 /*
- * TLS to databases whose certificates come from a private authority: what is checked is served, by
- * URL and by pool, and everything else is refused in words.
+ * TLS to databases with certificates from a private authority. Verified connections work by URL and
+ * by pool, and all others are refused with a clear message.
  */
 describe('sql tls', () => {
   const made = new Certificates();
@@ -237,7 +237,7 @@ describe('sql tls', () => {
   const stranger = made.authority('stranger');
   const text = (path: string) => readFileSync(path, 'utf8');
 
-  /** Each has files of its own, which are replaced while it runs. */
+  /** Each test has its own files, which it replaces at run time. */
   function own(name: string) {
     made.server(`${name}-elsewhere`, 'DNS:elsewhere.test', 'authority');
     return made.server(name, 'DNS:localhost', 'authority');
@@ -335,7 +335,7 @@ describe('sql tls', () => {
       await Promise.all([own!.end(), other!.end()]);
     });
 
-    // The last of them: no other certificate comes back.
+    // The last one: no other certificate follows.
     it('is refused if the certificate names another host', async () => {
       await present(running.url);
       const query = `sslmode=require&sslrootcert=${ca}`;
@@ -361,14 +361,14 @@ describe('sql tls', () => {
 });
 
 /*
- * A database that is gone without a word, as with its machine: the call that meets it ends, and
- * takes the connection with it.
+ * A database that vanishes silently, like a machine that is gone. The first call fails, and its
+ * connection closes.
  */
 describe('sql silence', () => {
   let proxy: MuteProxy;
   afterEach(() => proxy.end());
 
-  /** As a driver keeps a statement that was asked before. */
+  /** Like a driver that keeps a prepared statement. */
   const PREPARED = 'SELECT 1 AS one';
   const NEW = 'SELECT 2 AS two';
 

@@ -1,6 +1,7 @@
 /**
- * Each condition of a write, in each dialect on its real server: what it rests on has changed, and
- * nothing is written; without the condition it would be. So the conditions are there, and needed.
+ * Each condition of a write, in each dialect on its real server. If the data behind the condition
+ * has changed, nothing is written. Without the condition, the write would happen. So each condition
+ * exists and is necessary.
  */
 import Database from 'libsql';
 import pg from 'pg';
@@ -41,7 +42,7 @@ describe('sql conditions', () => {
   });
   afterAll(() => lab.end());
 
-  /** Each with the text of its conditions, and what they become in the mutant. */
+  /** Each condition with its text, and its replacement in the mutant. */
   const DIALECTS = [
     {
       name: 'postgres',
@@ -92,7 +93,7 @@ describe('sql conditions', () => {
         connection: { where: { text: name, secrets: [] }, query },
       });
 
-    /** A header and a slot, as two processes read them. */
+    /** A header and a slot, as read by two processes. */
     async function stored() {
       const query = queries[name]!;
       const namespace = randomUUID();
@@ -171,7 +172,7 @@ describe('sql conditions', () => {
     it('inserts no row that exists, and overwrites none', async () => {
       const { store, update } = await stored();
       const again = { ...update, rows: [{ row: slot(2000n), version: undefined }] };
-      // MySQL calls it a conflict of keys, which is no answer.
+      // MySQL reports this as a key conflict, which is no answer.
       expect(await store.write(again)).not.toBe(true);
       expect(await store.write({ ...update, headerVersion: undefined, header: HEADER })).not.toBe(
         true,
@@ -209,7 +210,7 @@ describe('sql conditions', () => {
       expect(await time(20)).toBe(true);
       await time(40, version - 1);
       expect(await headerNow()).toEqual({ version, ceilingMs: 30 });
-      // What was read before stays valid.
+      // Earlier reads stay valid.
       expect(await store.write(update)).toBe(true);
     });
 
@@ -233,7 +234,7 @@ describe('sql conditions', () => {
       const { server } = await store.read({ keys: [HEADER_KEY] });
       const before = { server, headerVersion: undefined, headerNumber: 0n };
       await store.write({ ...before, header: HEADER, rows: [] });
-      // Two pages and a half; every fifth waits for its first holder.
+      // Two and a half pages. Every fifth row waits for its first holder.
       const digits =
         'WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 176)';
       const padded = 'substr(CAST(10000000000 + a.i * 177 + b.i AS CHAR(11)), 2)';
@@ -261,7 +262,7 @@ describe('sql conditions', () => {
 });
 
 /*
- * A proxy that changes the session behind a connection of ours to MariaDB: the new one may be of
+ * A proxy that changes the session behind a connection to MariaDB. The new session may belong to
  * another server.
  */
 describe('a proxy before MariaDB', () => {
@@ -278,7 +279,7 @@ describe('a proxy before MariaDB', () => {
     await lab.end();
   });
 
-  /** @param sessionOf which of two gets a statement, by its number */
+  /** @param sessionOf which of the two sessions gets a statement, by its number */
   function rowsBy(sessionOf: (number: number) => number) {
     const sent: string[] = [];
     const query: SqlQuery = (sql, params) =>
@@ -319,8 +320,8 @@ describe('a proxy before MariaDB', () => {
 });
 
 /*
- * A database that carries out no write, and says nothing of it: whoever asks is told within one
- * call, not that the store did not answer.
+ * A database that silently performs no write. The caller gets a clear error within one call,
+ * instead of an unavailable store.
  */
 describe('sql refused writes', () => {
   const lab = new SqlLab();
@@ -351,7 +352,7 @@ describe('sql refused writes', () => {
     );
   }
 
-  /** All rows may be read, and none is found by an UPDATE. */
+  /** All rows are readable, but an UPDATE finds none. */
   async function withRowSecurity(): Promise<void> {
     await admin.query(`GRANT SELECT, INSERT, UPDATE ON ${name} TO ${name}`);
     await admin.query(`ALTER TABLE ${name} ENABLE ROW LEVEL SECURITY`);
@@ -405,7 +406,7 @@ describe('sql refused writes', () => {
       ['row-level security', withRowSecurity, () => reader],
       ['a trigger', () => withTrigger(), () => admin],
     ])('is named if %s followed the first', async (_what, change, pool) => {
-      // A store that is new grants nothing for a while.
+      // A new store grants nothing for a while.
       await until(async () => {
         const answer = await use(admin);
         return (answer as { status?: string }).status !== 'wait';
@@ -429,7 +430,7 @@ describe('sql refused writes', () => {
   });
 });
 
-// What a driver gives for one SELECT is read whole, or is an error that names the column.
+// A driver's result of one SELECT is read completely, or is an error that names the column.
 
 const ROW = {
   time_ms: 5,
@@ -450,8 +451,8 @@ it.each(Object.keys(ROW))('is refused without its column %s', (column) => {
 });
 
 /*
- * An older copy of a database, made by the server and renamed into its place: its rows have the
- * stamps of the transactions that wrote them, and the server is the same.
+ * An older copy of a database, made by the server and renamed into its place. Its rows have the
+ * stamps of their original transactions, and the server is the same.
  */
 
 describe('a copy of a PostgreSQL database in its place', () => {

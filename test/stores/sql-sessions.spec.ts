@@ -1,6 +1,6 @@
 /**
- * Sessions as operators and applications leave them: what would not last is refused, what another
- * process changed is tried again, and each message says what to do.
+ * The sessions that operators and applications configure. A session without durability is refused,
+ * a conflict with another process is retried, and each message states the remedy.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => lab.end());
 
-/** Without replicas, so that the first range of a new registry is a second away. */
+/** Without replicas, so the first range of a new registry starts within a second. */
 const named = () => ({ table: lab.table, namespace: randomUUID(), replicated: false });
 
 const idsOf = async (support: IDistributedSupport) =>
@@ -68,7 +68,7 @@ describe('PostgreSQL', () => {
     const { namespace } = named();
     const query = `table=${lab.table}&namespace=${namespace}&replicated=false`;
     const supports = Array.from({ length: 50 }, () => supportFromUrl(`${url}?${query}`));
-    // Each has a connection of its own, and nobody lets another one go first.
+    // Each has its own connection, and none waits for another one.
     const grants = await Promise.all(supports.map((support) => leased(support)));
     expect(new Set(grants.map(({ workerId }) => workerId)).size).toBe(50);
     await Promise.all(supports.map((support) => support.close()));
@@ -78,7 +78,7 @@ describe('PostgreSQL', () => {
 
   it('leases as a user with three rights, and reports what is hidden from it', async () => {
     const role = `r${randomUUID().replaceAll('-', '')}`;
-    // Who may call a function is decided in each database.
+    // Each database has its own rights on functions.
     const { url, drop } = await ownDatabase(process.env['DATABASE_URL']!);
     const owner = lab.unkept({ connectionString: url });
     await owner.query(registryTable('postgres', lab.table));
@@ -105,7 +105,7 @@ describe('PostgreSQL', () => {
     });
     await owner.query(`GRANT INSERT, UPDATE ON ${lab.table} TO ${role}`);
     await owner.query('GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC');
-    // Whoever runs already knows the server as those do that start from now on.
+    // Running processes use the same server name as later ones.
     await leased(support);
     expect(await serverNow()).toMatch(new RegExp(`^\\d+/${started}$`));
     await user.end();
@@ -129,7 +129,7 @@ describe('PostgreSQL', () => {
     await pool.query(registryTable('postgres', table));
     const support = supportOf(table);
     const sent = jest.spyOn(Client.prototype, 'query');
-    /** What was sent since then by name, and what without one. */
+    /** The named statements sent since, and the unnamed ones. */
     const since = () => {
       const all = sent.mock.calls.map(([first]) => Object(first) as { name?: string });
       sent.mockClear();
@@ -143,7 +143,7 @@ describe('PostgreSQL', () => {
     since();
     await leased(support);
     const [named, unnamed] = since();
-    // The first is refused: its plan answers with another type.
+    // The first one is refused, since its plan returns another type.
     expect([named.length, unnamed.length > 1]).toEqual([1, true]);
     sent.mockRestore();
     await support.close();
@@ -283,14 +283,14 @@ describe('PostgreSQL', () => {
     const query = `table=${table}&namespace=${namespace}&replicated=false`;
     const support = supportFromUrl(`${process.env['DATABASE_URL']!}?${query}`);
     const { workerId } = await leased(support);
-    // Its own alone: other specs have sessions of that name on this server too.
+    // Only its own sessions: other specs use the same name on this server.
     const { rows } = await pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ` +
         `application_name = 'nestjs-snowflake' AND query LIKE $1`,
       [`%${table}%`],
     );
     expect(rows).toHaveLength(1);
-    // The first call may be the one that finds out.
+    // The first call may be the one that detects it.
     await support.workers().catch(() => undefined);
     expect(await idsOf(support)).toEqual([workerId]);
     await pool.query(`DELETE FROM ${table} WHERE namespace = $1 AND name = '|'`, [namespace]);
@@ -311,7 +311,7 @@ function upper(answer: unknown): unknown {
 }
 
 /*
- * The server goes on under its name, without the commits that were not on disk yet.
+ * The server continues under its name, without the commits that had not reached the disk.
  */
 describe('a killed backend with synchronous_commit off', () => {
   it.each([
@@ -475,7 +475,7 @@ describe('a SQLite file with other writers', () => {
     other.exec('COMMIT');
     await write();
     expect(count()).toEqual([{ rows: 1 }]);
-    // Whoever reads keeps others from committing.
+    // This reader prevents others from committing.
     other.exec('BEGIN');
     count();
     await expect(write()).rejects.toMatchObject({ code: 'SQLITE_BUSY' });

@@ -1,6 +1,6 @@
 /**
- * A file of SQLite is known by all that it consists of: rows that were put back, by whatever means,
- * count as a loss, and a file that has other newest rows for others is refused.
+ * An SQLite file is identified by all of its parts. Restored rows count as a loss, however they
+ * were restored. A file with different newest rows for other processes is refused.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -48,7 +48,7 @@ function open(file = path, mode = 'WAL') {
   return sqliteSupport({ database });
 }
 
-/** All processes stop as they should, which moves the newest rows into the file. */
+/** Stops all processes cleanly, which moves the newest rows into the file. */
 function closeAll(): void {
   for (const database of opened.splice(0)) {
     toFile(database);
@@ -61,14 +61,14 @@ function toFile(database: InstanceType<typeof Database>): void {
 }
 
 let ttlMs = 0;
-/** The registry in the file as a newcomer finds it, whose longer lease is written to it. */
+/** The registry in the file for a new process, whose longer lease causes a write. */
 async function found(support = open()) {
   const { mark } = await support.getNextWorkId(request({ ttlMs: ++ttlMs }));
   return { server: mark!.server, lineage: mark!.lineage };
 }
 
 const marks = () => readdirSync(folder).filter((name) => /-[tn]\d+$/.test(name));
-/** The mark as it is after one write less, or more. */
+/** Changes the mark as if there had been more or fewer writes. */
 function moveMark(by: bigint): void {
   const [, kept, count] = /^(.*-[tn])(\d+)$/.exec(marks()[0]!)!;
   renameSync(join(folder, `${kept}${count}`), join(folder, `${kept}${BigInt(count!) + by}`));

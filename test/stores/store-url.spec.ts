@@ -1,6 +1,6 @@
 /**
- * Every store whose URL has hosts reads it by one grammar: the same mistake is the same fault in
- * each, all faults come at once, and nothing of the URL is repeated.
+ * Every store whose URL has hosts uses one grammar. The same mistake is the same error in each
+ * store, all errors are reported at once, and messages repeat nothing from the URL.
  */
 import { describe, expect, it } from '@jest/globals';
 import { isSnowflakeError } from '../../lib/errors.js';
@@ -8,7 +8,7 @@ import { optionsOfUrl } from '../../lib/stores/etcd/etcd-options.js';
 import { supportOptionsOfUrl } from '../../lib/stores/redis/redis.support.js';
 import { parseSqlUrl } from '../../lib/stores/sql/sql-options.js';
 
-/** Read by its store, with `rest` after the host. */
+/** Parses the URL with its store, with `rest` after the host. */
 const STORES: Readonly<Record<string, (host: string, rest?: string) => unknown>> = {
   redis: (host, rest = '') => supportOptionsOfUrl(`redis://${host}/0${rest}`),
   postgres: (host, rest = '') => parseSqlUrl(`postgres://${host}/shop${rest}`),

@@ -1,5 +1,5 @@
 /**
- * A client of Redis by which scripts are told time and server, and which forgets on demand.
+ * A Redis client that passes time and server to scripts, and loses data on demand.
  */
 import type { Redis, RedisOptions } from 'ioredis';
 import { createHash, randomInt, randomUUID } from 'node:crypto';
@@ -13,9 +13,9 @@ export interface TimedReading {
 }
 
 /**
- * A client of the application whose duplicates give each script time and server at its end.
+ * An application's client whose duplicates append time and server to each script's arguments.
  *
- * @param texts of the scripts that take them there, by the hash of the text that does not
+ * @param texts of the scripts with these arguments, by the hash of the original text
  */
 export function timedClient(
   redis: Redis,
@@ -43,7 +43,7 @@ export function timedClient(
   };
 }
 
-/** A key that is not there is copied by not being there. */
+/** The copy of an absent key is its deletion. */
 export async function copied(redis: Redis, from: string, to: string): Promise<void> {
   await redis.del(to);
   await redis.copy(from, to);
@@ -58,15 +58,15 @@ function hashOf(text: string): string {
 }
 
 /*
- * The Lua scripts as the library runs them, but for one thing: time and server are given as the
- * last two arguments instead of being asked of Redis, so that a test decides them.
+ * The library's Lua scripts with one change: the test passes time and server as the last two
+ * arguments.
  */
 
 export function timed(lua: string): string {
   return given(withTime(lua), /local server = run .*\n/, 'local server = ARGV[#ARGV]\n');
 }
 
-/** Of a script that tells the time and asks for no server. */
+/** For a script that reads the time but not the server. */
 export function withTime(lua: string): string {
   return given(lua, /local time = seconds.*\n/, 'local time = tonumber(ARGV[#ARGV - 1])\n');
 }
@@ -77,7 +77,7 @@ function given(lua: string, asked: RegExp, put: string): string {
 }
 
 /*
- * The clock and the server of stores as a test sets them, for counters and for locks.
+ * The clock and the server of stores under the test's control, for counters and for locks.
  */
 
 export const LOSS_WINDOW_MS = 5000;
@@ -106,12 +106,12 @@ export class StoreReadings {
   };
 }
 
-// A registry in Redis as it is long after it was created: nobody holds anything, and no loss of
-// data is ahead any more, so that a test gets ranges of exact times without waiting for a minute.
+// A registry in Redis long after its creation: it has no holders and no pending loss of data. A
+// test gets ranges with exact times without a wait of a minute.
 
 const settling = new Map<string, Promise<void>>();
 
-/** Once for each key, and not where there is a registry. */
+/** Runs once for each key, if there is no registry. */
 export async function settleRegistry(redis: Redis, key: string): Promise<void> {
   const settled = settling.get(key) ?? settle(redis, key);
   settling.set(key, settled);
@@ -136,7 +136,7 @@ async function settle(redis: Redis, key: string): Promise<void> {
     era: 1,
     operations: 0,
   };
-  // Whoever makes a registry makes some blocks of rows, for which others wait.
+  // The creator of a registry adds some blocks of rows, for which others wait.
   const { number, text } = headerRow({ ...header, blocks: [] });
   const fields = {
     version: '2',
@@ -148,13 +148,13 @@ async function settle(redis: Redis, key: string): Promise<void> {
   await redis.hset(key, fields);
 }
 
-/** The header of a registry; empty if there is none. */
+/** The header of a registry; empty without one. */
 export async function headerOf(redis: Redis, key: string): Promise<Partial<RegistryHeader>> {
   const line = (await redis.hget(key, 'r:|')) ?? '\n{}';
   return JSON.parse(line.slice(line.indexOf('\n'))) as Partial<RegistryHeader>;
 }
 
-/** Writes over facts of the header, as if a process had. */
+/** Overwrites facts of the header, like a process. */
 export async function changeHeader(
   redis: Redis,
   key: string,
@@ -164,14 +164,14 @@ export async function changeHeader(
   await redis.hset(key, 'r:|', `${randomInt(2 ** 40)}|0|\n${JSON.stringify(header)}`);
 }
 
-/** The end of the range of a worker id, and the token of its holder. */
+/** The end of a worker ID's range, and its holder's token. */
 export async function slotOf(redis: Redis, key: string, workerId: number) {
   const line = await redis.hget(key, `r:${workerId}`);
   const [, ceilingMs, token] = /^\d+\|(\d+)\|([^\n]*)\n/.exec(line ?? '') ?? [];
   return { ceilingMs: Number(ceilingMs ?? 0), token: token || undefined };
 }
 
-/** What the store knows by itself, as scripts/prologue.lua finds it. */
+/** The store's own facts, as scripts/prologue.lua reads them. */
 export async function isLeftServer(
   redis: Redis,
   key: string,

@@ -1,7 +1,6 @@
 /**
- * The table of architecture.md, measured at the stores: how long one call takes at most where a
- * server refuses, or says nothing any more. `test/lease/who-asks-again.spec.ts` has the layers
- * above.
+ * Measures the table of architecture.md in the stores: how long one call takes at most if a server
+ * refuses, or stops answering. `test/lease/who-asks-again.spec.ts` measures the layers above.
  */
 import { randomUUID } from 'node:crypto';
 import timers from 'node:timers';
@@ -32,7 +31,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** Lets pauses of less than a second end at once. @returns how long they were to be */
+/** Ends pauses of less than a second at once. @returns their lengths */
 function pausesFrom(): number[] {
   const pauses: number[] = [];
   const after = systemTimers.after.bind(systemTimers);
@@ -44,7 +43,7 @@ function pausesFrom(): number[] {
   return pauses;
 }
 
-/** As `until`, where timers stand still. */
+/** Like `until`, for tests with stopped timers. */
 async function untilTurn(isSo: () => boolean): Promise<void> {
   const endMs = performance.now() + 60_000;
   while (!isSo() && performance.now() < endMs) await turn();
@@ -86,7 +85,7 @@ describe('etcd', () => {
       const isWrite = body.includes('"compare"');
       if (!isWrite) return pass();
       writeCount++;
-      // Another process was faster, and what it wrote is gone.
+      // Another process was faster, and its write is gone.
       const { headers, body: said } = await pass('{"compare":[],"success":[]}');
       return { status: 200, headers, body: said.replace('"succeeded":true', '"succeeded":false') };
     });
@@ -95,7 +94,7 @@ describe('etcd', () => {
     const failed = await failureOf(store.read({ keys: [HEADER_KEY] }));
     const row = retryRow('read of etcd');
     expect(failed).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
-    // The first limits how long others wait for this read.
+    // The first one limits how long others wait for this read.
     const [, ...own] = pauses;
     expect([writeCount, own.length]).toEqual([Number(row.tries), Number(row.tries)]);
     expect(isWithin(Math.max(...own), row.pause)).toBe(true);
@@ -155,7 +154,7 @@ describe.each([
     server.port = String(proxy.port);
     const url = parseSqlUrl(server.href) as ServerUrl;
     connection = new OwnConnection({ text: 'here', secrets: [] }, () => openClient(url));
-    // The driver is loaded, too.
+    // The driver is reloaded as well.
     await ask();
   });
   afterEach(async () => {
@@ -163,7 +162,7 @@ describe.each([
     proxy.end();
   });
 
-  /** All but what drivers limit a call by. */
+  /** Everything except the drivers' own limits for a call. */
   const REAL = [
     'Date',
     'hrtime',
@@ -176,12 +175,12 @@ describe.each([
     'clearInterval',
   ] as const;
 
-  /** The time after which a call fails, by the timers of the driver. */
+  /** The time until a call fails, by the driver's timers. */
   async function limitOf(call: () => Promise<unknown>): Promise<number> {
     jest.useFakeTimers({ doNotFake: [...REAL] });
-    // The driver of MariaDB takes its timers from here.
+    // The MariaDB driver takes its timers from here.
     jest.spyOn(timers, 'setTimeout').mockImplementation(setTimeout as never);
-    // The library keeps the timers from when it was loaded.
+    // The library keeps the timers that existed when it was loaded.
     jest.spyOn(systemTimers, 'after').mockImplementation((ms, run) => setTimeout(run, ms));
     jest.spyOn(systemTimers, 'cancel').mockImplementation(clearTimeout as never);
     let isOver = false;

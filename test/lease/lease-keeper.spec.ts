@@ -392,7 +392,7 @@ describe('the keeper', () => {
   });
 
   it.each(['anchor', 'reject'] as const)(
-    "stays on its worker id when the store's clock alone was set back: %s",
+    "keeps its worker ID if only the store's clock was set back: %s",
     async (onClockSkew) => {
       const world = new World();
       const { keeper, generator, window, news } = process(world, { onClockSkew });

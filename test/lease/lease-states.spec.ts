@@ -226,8 +226,8 @@ describe('the state that a process leaves behind', () => {
 
 describe('a renewal that has to wait', () => {
   it.each([
-    ['is no event where the range outlasts the wait', 60_000, ['active']],
-    ['is one where it does not', 200_000, ['active', 'degraded']],
+    ['is no event if the range outlasts the wait', 60_000, ['active']],
+    ['is an event if the range ends before', 200_000, ['active', 'degraded']],
   ])('%s', async (_, quarantineMs, states) => {
     const world = new World();
     const { keeper, states: seen } = await started(world);

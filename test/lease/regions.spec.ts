@@ -210,7 +210,7 @@ describe("another region's number", () => {
   });
 
   it.each([60_000, -60_000])(
-    'is claimed for the same time if its clock is %i ms off',
+    'has a claim of the same length if its clock is %i ms off',
     async (offMs) => {
       await regionOf(3, 'off', offMs).start();
       const beyondMs = () => global.registry.workers(time.now())[0]!.ceilingMs - time.now() - offMs;

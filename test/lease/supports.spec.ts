@@ -63,7 +63,7 @@ describe.each([
 ])('an endless worker ID from %s', (_name, supportOf) => {
   it.each([
     ['the default', {}],
-    ['a run-ahead that somebody set', { aheadMsMax: 1000 }],
+    ['a configured run-ahead', { aheadMsMax: 1000 }],
     ['ticks of a second', { layout: layouts.baidu() }],
   ])('repeats no ID after a restart, with %s', async (_case, given) => {
     const time = new SettableTime();
@@ -81,25 +81,22 @@ describe.each([
 
   it.each([
     ['ticks of a second', { layout: layouts.baidu() }, 5000, 1000],
-    ['a run-ahead that somebody set', { aheadMsMax: 50 }, 100_000, 50],
+    ['a configured run-ahead', { aheadMsMax: 50 }, 100_000, 50],
     ['both', { layout: layouts.baidu(), aheadMsMax: 3000 }, 20_000, 4000],
-  ])(
-    'repeats nothing in the next process either, with %s',
-    async (_case, given, count, waitMsMax) => {
-      const time = new SettableTime(1_767_225_600_300);
-      const options = { ...given, support: supportOf(76), clock: time, timers: time };
-      const made: bigint[] = [];
-      for (let n = 0; n < 5; n++) {
-        forgetTheProcess();
-        const startedMs = time.now();
-        const { app, ids } = await startWhileTimePasses(time, options);
-        expect(time.now() - startedMs).toBeLessThanOrEqual(waitMsMax + 10);
-        made.push(...ids.nextIds(runs(count)));
-        await app.close();
-      }
-      expect(new Set(made).size).toBe(made.length);
-    },
-  );
+  ])('repeats no ID in the next process, with %s', async (_case, given, count, waitMsMax) => {
+    const time = new SettableTime(1_767_225_600_300);
+    const options = { ...given, support: supportOf(76), clock: time, timers: time };
+    const made: bigint[] = [];
+    for (let n = 0; n < 5; n++) {
+      forgetTheProcess();
+      const startedMs = time.now();
+      const { app, ids } = await startWhileTimePasses(time, options);
+      expect(time.now() - startedMs).toBeLessThanOrEqual(waitMsMax + 10);
+      made.push(...ids.nextIds(runs(count)));
+      await app.close();
+    }
+    expect(new Set(made).size).toBe(made.length);
+  });
 
   it('starts at once if a tick is shorter than any restart', async () => {
     forgetTheProcess();
@@ -184,7 +181,7 @@ describe('a registry in memory, lost at a restart', () => {
   it.each([
     ['the default', {}],
     ['ticks of a second', { layout: layouts.baidu() }],
-    ['a run-ahead that somebody set', { aheadMsMax: 50 }],
+    ['a configured run-ahead', { aheadMsMax: 50 }],
   ])('repeats no ID in the next process, with %s', async (_case, given) => {
     const time = new SettableTime(Date.now());
     const made: bigint[] = [];

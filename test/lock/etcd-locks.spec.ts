@@ -60,7 +60,7 @@ const grants = (body: string): boolean => body.includes('"lease"');
 
 /** The answer to the stalled client, or the result of the other one. A correct result is `good`. */
 const STALLS: Readonly<Record<string, (stall: Stall) => Promise<string>>> = {
-  'is not granted by an attempt that stalled until everything was lost': async (stall) => {
+  'is not granted to an attempt that stalled until all data was lost': async (stall) => {
     const { keys, stalled, other, before } = stall;
     before(grants, async () => {
       await keys.deleteAll();
@@ -69,13 +69,13 @@ const STALLS: Readonly<Record<string, (stall: Stall) => Promise<string>>> = {
     const { status } = await stalled.acquire(namedLock('a', LONG));
     return status === 'wait' ? 'good' : status;
   },
-  'is not granted by an attempt that stalled until another one held it': async (stall) => {
+  'is not granted to an attempt that stalled until another one held it': async (stall) => {
     const { stalled, other, before } = stall;
     before(grants, async () => void (await heldIn(other, namedLock('a', LONG))));
     const { status } = await stalled.acquire(namedLock('a', LONG));
     return status === 'held' ? 'good' : status;
   },
-  'is granted with the note of whoever held it while an attempt stalled': async (stall) => {
+  'is granted with the note of another holder during the stall': async (stall) => {
     const { stalled, other, before } = stall;
     before(grants, async () => {
       const held = await heldIn(other, namedLock('a', LONG));
@@ -109,7 +109,7 @@ const STALLS: Readonly<Record<string, (stall: Stall) => Promise<string>>> = {
     const { status } = await stall.other.extend({ ...third, ttlMs: 1000 });
     return status === 'ok' ? 'good' : status;
   },
-  'is granted to nobody after an election, until those before have ended': async (stall) => {
+  'is granted to no caller after an election until earlier holders have ended': async (stall) => {
     const { stalled, elect } = stall;
     const request = namedLock('a', LONG);
     await heldIn(stalled, request);

@@ -205,7 +205,7 @@ function holding(world: LockWorld, forMs: number) {
 
 export const PERMIT_CASES: readonly PermitCase[] = [
   {
-    name: 'are held by as many at once, of all processes, and by no more',
+    name: 'have as many holders at once, in all processes, and no more',
     async run(world) {
       const { came, hold, most } = holding(world, 20);
       const fleet = Array.from({ length: 3 }, () => world.process());
@@ -217,7 +217,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'are all given to those who ask at once and do not wait, and the others are refused',
+    name: 'all go to callers that do not wait, and further callers are refused',
     async run(world) {
       const [one, other] = [world.process(), world.process()];
       const asked = Array.from({ length: 5 }, () => one.locks.tryAcquire('a', { permits: 3 }));
@@ -237,7 +237,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'are kept by no attempt whose answer was lost, and none has two',
+    name: 'stay with no attempt whose answer was lost, and no attempt gets two',
     async run(world) {
       const { locks, link } = world.process({ callTimeoutMs: 200 });
       link.way = 'deaf';
@@ -251,7 +251,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'are given back by an attempt that ends without knowing whether it has one',
+    name: 'are released by an attempt that ends before its answer',
     async run(world) {
       const { locks, link } = world.process({ callTimeoutMs: 200 });
       link.way = 'deaf';
@@ -266,7 +266,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'go through the callers of a process as they came, and nobody asks in vain',
+    name: 'go to the callers of a process in order, without useless requests',
     async run(world) {
       const { came, hold, most } = holding(world, 5);
       const { locks, link } = world.process();
@@ -277,7 +277,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'go to whoever of a process has waited longest, also where another process has the rest',
+    name: 'go to the caller that has waited longest, even if another process has the rest',
     async run(world) {
       const { came, hold } = holding(world, 5);
       const [one, other] = [world.process({}, false), world.process({}, false)];
@@ -295,7 +295,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'are waited for until another process releases any of them',
+    name: 'let callers wait until another process releases any of them',
     async run(world) {
       for (const at of [0, 1]) {
         const [one, other] = [world.process(), world.process()];
@@ -312,7 +312,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'are asked for once, when the time is over for which they are left to others',
+    name: 'get one request after the time in which other processes have priority',
     async run(world) {
       const { locks, link } = world.process();
       // A store that sends messages as long as the lock is free.
@@ -338,7 +338,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'are left to other processes by one that has had them for long',
+    name: 'go to other processes if one has had them for long',
     async run(world) {
       // One of the two locks is always held. A process whose callers queue wants the other one.
       await world.process().locks.acquire('a', WAITING);
@@ -373,7 +373,7 @@ export const PERMIT_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'of which the first is the lock without permits',
+    name: 'include the lock without permits as the first',
     async run(world) {
       const [one, other] = [world.process(), world.process()];
       const plain = await one.locks.acquire('a');
@@ -399,7 +399,7 @@ function seeded(): () => number {
 /** Several locks at once. */
 export const SEVERAL_CASES: readonly PermitCase[] = [
   {
-    name: 'are taken in one order by all, so that nobody waits for each other',
+    name: 'are taken in the same order by all callers, so that no two block each other',
     async run(world) {
       const [one, other] = [world.process(), world.process()];
       one.link.delayMs = other.link.delayMs = 10;
@@ -429,7 +429,7 @@ export const SEVERAL_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'are given back where one of them is refused',
+    name: 'are released if one of them is refused',
     async run(world) {
       const [one, other] = [world.process(), world.process()];
       const held = await one.locks.acquire('b');
@@ -440,7 +440,7 @@ export const SEVERAL_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'are waited for together, no longer than they may',
+    name: 'share one wait and its limit',
     async run(world) {
       const [one, other] = [world.process(), world.process()];
       const [a, b] = [await one.locks.acquire('a'), await one.locks.acquire('b')];
@@ -454,7 +454,7 @@ export const SEVERAL_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'are lost with the first of them',
+    name: 'are lost together with the first one',
     async run(world) {
       const { locks, link } = world.process();
       const begun = open<AbortSignal>();
@@ -479,7 +479,7 @@ export const SEVERAL_CASES: readonly PermitCase[] = [
     },
   },
   {
-    name: 'are refused inside of a section that holds one of them, and hold each inside',
+    name: 'are refused in a section that holds one of them, and are all held in their section',
     async run(world) {
       const { locks } = world.process();
       const all = () => locks.usingAll(['a', 'b'], {}, () => 1);

@@ -114,7 +114,7 @@ describe.each(Object.keys(SERVERS))('a lock in %s', (name) => {
 
 describe('a process that shuts down while a section runs', () => {
   it(
-    'ends although the section does not',
+    'ends even if the section does not',
     async () => {
       const outcome = await ended({ url: 'memory:', ttlMs: 600_000, isEnded: false });
       expect(outcome).toEqual({ output: 'closed', exitCode: 0 });
@@ -141,7 +141,7 @@ describe('a process that shuts down while a section runs', () => {
   }
 
   it(
-    'ends when the section has ended, whichever store it is',
+    'ends after the section, with any store',
     async () => {
       const servers = await Promise.all(Object.values(SERVERS).map((start) => start()));
       const outcomes = await Promise.all(

@@ -70,7 +70,7 @@ describe('a held lock', () => {
   });
 
   it.each<Way>(['hanging', 'deaf', 'failing'])(
-    'is given up at its deadline where the store is %s, and before the store does',
+    'ends at its deadline, before the store ends it, if the store is %s',
     async (way) => {
       const { world, locks, link, end, ran, section } = await running();
       await world.time.advance(1);
@@ -260,7 +260,7 @@ describe('an acquire call', () => {
 
 describe('a release', () => {
   it.each<Way>(['hanging', 'deaf', 'failing'])(
-    'does not fail a section where the store is %s',
+    'does not fail a section if the store is %s',
     async (way) => {
       const { world, locks, link, end, ran } = await running();
       link.way = way;

@@ -142,7 +142,7 @@ describe('redis locks', () => {
     });
 
     it.each(['+hset', '+hmget', '+time', '+evalsha'])(
-      'without %s is refused before anything is held',
+      'without %s is refused before any lock is held',
       async (right) => {
         const { port } = await lab.server();
         const admin = lab.client(port);

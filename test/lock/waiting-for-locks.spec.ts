@@ -41,7 +41,7 @@ describe('a caller without notifications', () => {
 
 describe('a caller of a store without notifications', () => {
   it.each([20, 200, 2000])(
-    'asks again within 5 ms and a quarter of the time for which it was held, %d ms',
+    'polls within 5 ms plus a quarter of the hold of %d ms',
     async (holdMs) => {
       const world = new LockWorld();
       const [one, other] = [world.process({}, false), world.process({}, false)];

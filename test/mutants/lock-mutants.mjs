@@ -154,17 +154,17 @@ export const HOLDER_MUTANTS = [
 export const PERMIT_MUTANTS = [
   {
     name: 'one permit more is granted than there are',
-    by: 'are held by as many at once, of all processes, and by no more',
+    by: 'have as many holders at once, in all processes, and no more',
     edits: edit(QUEUE, 'const { permits } = this;', 'const permits = this.permits + 1;'),
   },
   {
     name: 'callers of one process ask for the same permit',
-    by: 'go through the callers of a process as they came, and nobody asks in vain',
+    by: 'go to the callers of a process in order, without useless requests',
     edits: edit(QUEUE, 'this.permit !== undefined && taken.has(this.permit)', 'false'),
   },
   {
     name: 'several locks are taken in the order in which they are given',
-    by: 'are taken in one order by all, so that nobody waits for each other',
+    by: 'are taken in the same order by all callers, so that no two block each other',
     edits: edit(OPTIONS, 'names.toSorted((a, b) => (a < b ? -1 : 1))', 'names'),
   },
 ];

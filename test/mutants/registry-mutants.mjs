@@ -208,7 +208,7 @@ const LATEST = 'rows/cas-retry.ts';
 export const REPEATED_MUTANTS = [
   {
     name: 'a call that never ends keeps its place among the few',
-    by: 'is not held up by many that are never answered',
+    by: 'is not delayed by many unanswered requests',
     edits: [
       {
         file: 'time/line.ts',
@@ -218,8 +218,8 @@ export const REPEATED_MUTANTS = [
     ],
   },
   ...[
-    'gets its worker id where each step of the store takes longer than a call may',
-    'is one of a herd that all get theirs',
+    'gets its worker ID even if each step of the store exceeds the limit of a call',
+    'gets its worker ID in a herd, as all others do',
   ].map((by) => ({
     name: `what is on its way is dropped when it is asked for again (${by})`,
     by,
@@ -233,12 +233,12 @@ export const REPEATED_MUTANTS = [
   })),
   {
     name: 'the time of the first question is the answer to the second',
-    by: 'is not told a time that was read before it asked',
+    by: 'gets no time from before its request',
     edits: [{ file: SUPPORT, find: 'withoutTime(await onItsWay)', put: 'await onItsWay' }],
   },
   {
     name: 'another question gets the same answer',
-    by: 'gets an answer of its own where it asks something else',
+    by: 'gets a separate answer to a different request',
     edits: [
       {
         file: LATEST,
@@ -249,7 +249,7 @@ export const REPEATED_MUTANTS = [
   },
   {
     name: 'what never comes is waited for without end',
-    by: 'does not wait for ever for a store that answers nothing',
+    by: 'does not wait forever for a silent store',
     edits: [{ file: LATEST, find: 'own.question = undefined', put: 'own.question' }],
   },
 ];

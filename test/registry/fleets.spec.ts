@@ -79,12 +79,15 @@ describe('a fleet that starts at once', () => {
   });
 
   it.each([
-    ['tries at once to make a registry', { find: 'const NEW_MS = 1000', put: 'const NEW_MS = 1' }],
     [
-      'continues with the registry of another',
+      'tries to create a registry at once',
+      { find: 'const NEW_MS = 1000', put: 'const NEW_MS = 1' },
+    ],
+    [
+      "continues with another process's registry",
       { find: 'OUTRUN_COUNT_MAX = 3', put: 'OUTRUN_COUNT_MAX = 0' },
     ],
-    ['takes no account of who goes first', { find: '!isMaker && (', put: 'false && (' }],
+    ['ignores which process creates the registry', { find: '!isMaker && (', put: 'false && (' }],
   ])('sends more requests if each process %s', async (_, edit) => {
     const { stepCount } = await startAtOnce(await loadWith({ file, ...edit }));
     expect(stepCount).toBeGreaterThan(STEPS_EACH_MAX * HERD);
@@ -115,7 +118,7 @@ describe('a fleet that starts at once', () => {
   });
 
   it.each([100, 400, 700])(
-    'comes with the tick of a store that tells whole seconds, begun %d ms after one',
+    'aligns with the tick of a store with whole seconds, if begun %d ms after one',
     async (phaseMs) => {
       const coarse = { stepMs: 0.1, processCount: 8, resolutionMs: 1000, phaseMs };
       const { servedCount, servedMs } = await startAtOnce(real.RegistrySupport, coarse);
@@ -210,7 +213,9 @@ describe('repeated acquire', () => {
 
   /** Each property throws if it fails, so that it can run on a mutant. */
   const PROPERTIES: Record<string, (Registry: Support) => Promise<void>> = {
-    async 'gets its worker id where each step of the store takes longer than a call may'(Registry) {
+    async 'gets its worker ID even if each step of the store exceeds the limit of a call'(
+      Registry,
+    ) {
       const { time, random, store, support } = await setUp(Registry, 2500);
       let answer: unknown;
       void asked(support(), REQUEST, { time, random }).then((given) => (answer = given));
@@ -219,7 +224,7 @@ describe('repeated acquire', () => {
       expect(store.granted.filter((grant) => grant.endsWith(' mine'))).toHaveLength(1);
     },
 
-    async 'is one of a herd that all get theirs'(Registry) {
+    async 'gets its worker ID in a herd, as all others do'(Registry) {
       const { time, random, store, support } = await setUp(Registry, 8);
       const workerIds: number[] = [];
       for (let count = 0; count < HERD; count++) {
@@ -234,7 +239,7 @@ describe('repeated acquire', () => {
       expect(new Set(store.granted).size).toBe(HERD);
     },
 
-    async 'is not told a time that was read before it asked'(Registry) {
+    async 'gets no time from before its request'(Registry) {
       const { time, support } = await setUp(Registry, 3000);
       const one = support();
       // The caller's clock has advanced in the meantime.
@@ -246,7 +251,7 @@ describe('repeated acquire', () => {
       expect(await second).toEqual(grant);
     },
 
-    async 'gets an answer of its own where it asks something else'(Registry) {
+    async 'gets a separate answer to a different request'(Registry) {
       const { time, support } = await setUp(Registry, 100);
       const one = support();
       const first = one.getNextWorkId(REQUEST).catch((error: unknown) => error);
@@ -256,7 +261,7 @@ describe('repeated acquire', () => {
       expect(await other).toMatchObject({ status: 'ok', workerId: 7 });
     },
 
-    async 'does not wait for ever for a store that answers nothing'(Registry) {
+    async 'does not wait forever for a silent store'(Registry) {
       const { time, random, store, support } = await setUp(Registry, Infinity);
       const one = support();
       let answer: unknown;
@@ -270,7 +275,7 @@ describe('repeated acquire', () => {
       expect(answer).toMatchObject({ status: 'ok' });
     },
 
-    async 'is not held up by many that are never answered'(Registry) {
+    async 'is not delayed by many unanswered requests'(Registry) {
       const { time, store, support } = await setUp(Registry, Infinity);
       const one = support();
       for (let count = 0; count < 100; count++) {
@@ -285,7 +290,7 @@ describe('repeated acquire', () => {
       expect(answer).toMatchObject({ status: 'ok' });
     },
 
-    async 'gets no answer of before its lease was given back'(Registry) {
+    async 'gets no answer from before the release of its lease'(Registry) {
       const { time, store, support } = await setUp(Registry, 0);
       const one = support();
       const granting = one.getNextWorkId(REQUEST);

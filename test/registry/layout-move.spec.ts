@@ -186,7 +186,7 @@ describe("a move's stored text", () => {
   });
 
   it.each([`#`, `#1`, `#x a[0-1]`, `#1 a[`, `#1 a[0-]`, `#1 a 0-1`, `#1 a[1-2] and b`])(
-    'lets nobody in where it cannot be read: %s',
+    'admits no layout if it is invalid: %s',
     (text) => {
       expect(admittedSpan(text, 'a', 0)).toBeUndefined();
     },

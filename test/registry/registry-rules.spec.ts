@@ -171,7 +171,7 @@ describe('a result that no rule may write', () => {
   const slotTo = (ceilingMs: number) => ({ ...heldBy('mine', { workerId: 7, era: 2 }), ceilingMs });
 
   it.each(['operations', 'era', 'quarantineMs', 'safeFloorMs'] as const)(
-    'is a registry whose %s fell, unless it is another one',
+    'is a lower %s, except in another registry',
     (name) => {
       const stored = { ...header, safeFloorMs: T0 };
       const fallen = { ...stored, [name]: stored[name] - 1 };

@@ -149,7 +149,7 @@ describe('a registry over rows', () => {
   });
 
   it.each(['[]', 'null', '"1"', '{"version":"2"}', '{"version":2}', 'no JSON'])(
-    'refuses a header that says %s, and writes nothing',
+    'refuses the header %s, and writes nothing',
     async (text) => {
       const { store, acquire, hold } = setUp();
       await hold('first');

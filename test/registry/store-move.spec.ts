@@ -214,27 +214,27 @@ describe('a move between two stores', () => {
       'worker id 1 (shop on host-1, pid 11, free in 10 s at most).',
     ],
     [
-      'somebody holds one of the new one',
+      'the new one has a holder',
       { goal: 'undo', ...BEGUN, to: { ...BEGUN.to, holders: heldBy(1) } },
       'still held there. Replace the processes first, or --wait for them: worker id 0 (',
     ],
     [
-      'the second one has forgotten all',
+      'the second one has lost all data',
       { goal: 'end', from: BEGUN.from },
       'give the command without --end and --undo.',
     ],
     [
-      'nobody knows whether it is held: the one to close says nothing of the move',
+      'the registry to close has no record of the move or its holders',
       { goal: 'end', from: NONE, to: BEGUN.to },
       'give the command without --end and --undo.',
     ],
     [
-      'the one to close says nothing of the move to undo',
+      'the registry to close has no record of the move to undo',
       { goal: 'undo', from: BEGUN.from, to: NONE },
       'give the command without --end and --undo.',
     ],
     [
-      'the second one has forgotten all, and is in use',
+      'the second one has lost all data, and is in use',
       { goal: 'undo', from: BEGUN.from, to: IN_USE },
       'give the command with --end.',
     ],

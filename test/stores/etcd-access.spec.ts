@@ -201,7 +201,7 @@ describe('an etcd with TLS', () => {
   });
 
   it.each([
-    ['an authority that nobody knows', () => client()],
+    ['an unknown authority', () => client()],
     ['another name', () => ({ ca: read('ca.pem'), ...client(), servername: 'other.test' })],
     ['no client certificate', () => ({ ca: read('ca.pem') })],
   ])('is refused with %s, whatever the environment allows', async (_what, tls) => {

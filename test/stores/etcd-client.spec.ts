@@ -196,25 +196,25 @@ describe('etcd responses', () => {
 
   const ANSWERS: Readonly<Record<string, [keyof typeof REFUSALS, Passed]>> = {
     'a page of a proxy': ['not-etcd', said('<html><body>Bad gateway</body></html>', 502)],
-    'a page that says it is fine': ['not-etcd', said('<html>hello</html>')],
+    'a page with status 200': ['not-etcd', said('<html>hello</html>')],
     'half of a body': ['not-etcd', said(`{${HEADER},"respon`)],
     'nothing at all': ['not-etcd', said('')],
     'a list': ['not-etcd', said('[]')],
     null: ['not-etcd', said('null')],
     'no cluster': ['not-etcd', said('{"header":{},"responses":[]}')],
     'no responses': ['not-etcd', said(`{${HEADER}}`)],
-    'responses that are none': ['not-etcd', said(`{${HEADER},"responses":[{},{},{}]}`)],
+    'responses without content': ['not-etcd', said(`{${HEADER},"responses":[{},{},{}]}`)],
     'responses in another form': ['not-etcd', said(`{${HEADER},"responses":"many"}`)],
-    'a revision that is none': ['not-etcd', said(`{${HEADER.replace('"3"', '3')},"responses":[]}`)],
+    'an invalid revision': ['not-etcd', said(`{${HEADER.replace('"3"', '3')},"responses":[]}`)],
     'a redirect': ['redirect', { ...said('', 302), headers: { date, location: 'http://x' } }],
     'no such path': ['no-gateway', said('404 page not found', 404)],
     'no clock': ['no-date', { ...said(`{${HEADER}}`), headers: {} }],
-    'a clock that is none': ['no-date', { ...said(`{${HEADER}}`), headers: { date: 'now' } }],
+    'an invalid clock': ['no-date', { ...said(`{${HEADER}}`), headers: { date: 'now' } }],
     'a full database': ['no-space', grpc('etcdserver: mvcc: database space exceeded', 429)],
     'no leader': ['no-leader', grpc('etcdserver: no leader', 503)],
     'a low limit': ['txn-limit', grpc('etcdserver: too many operations in txn request', 400)],
     'corrupt data': ['corrupt', grpc('etcdserver: corrupt cluster', 500)],
-    'more than anybody asked for': ['too-large', said('x'.repeat(33 * 2 ** 20))],
+    'an oversized response': ['too-large', said('x'.repeat(33 * 2 ** 20))],
   };
 
   it.each(Object.entries(ANSWERS))('reports %s accurately', async (_what, [refusal, answer]) => {
@@ -243,7 +243,7 @@ describe('etcd responses', () => {
 
   it.each([
     ['answers nothing', () => undefined],
-    ['says what nobody understands', () => said(`{${HEADER},"succeeded":true}`)],
+    ['sends an incomprehensible answer', () => said(`{${HEADER},"succeeded":true}`)],
   ])('does not count a write whose member %s', async (_what, answer) => {
     const ahead = lab.ahead();
     const proxy = await lab.proxy(lab.shared, async (call: ProxyCall) => {

@@ -82,9 +82,9 @@ describe('etcd losses', () => {
     }
 
     it.each([
-      ['by one who saw it before', false, false],
-      ['by one who saw it before, through a gateway that kept the connection', false, true],
-      ['by one who has never seen it', true, false],
+      ['by an earlier client', false, false],
+      ['by an earlier client, through a gateway that kept the connection', false, true],
+      ['by a new client', true, false],
     ])('detects the loss %s', async (_who, isStranger, isKept) => {
       const etcd = await restorable();
       const proxy = await lab.proxy(etcd.endpoint);
@@ -240,7 +240,7 @@ describe('etcd losses', () => {
     }
 
     it.each(['row', 'header'] as const)(
-      'is not taken where its %s was written since',
+      'fails if its %s was written in the meantime',
       async (which) => {
         expect(await second(lab.shared, which)).toBe(false);
       },

@@ -120,15 +120,20 @@ describe('a run', () => {
 
   it.each([
     ['nothing happened', NOW, 5, 'same'],
-    ['the log went on', NOW, 500, 'same'],
-    ['a member has not heard of a term yet', { ...NOW, term: 0 }, 5, 'same'],
-    ['nobody may ask', NOW, undefined, 'same'],
-    ['there is another leader', { ...NOW, term: 4 }, 5, 'elected'],
-    ['there is another leader, and nobody may ask', { ...NOW, term: 4 }, undefined, 'elected'],
+    ['the log grew', NOW, 500, 'same'],
+    ['a member has no term yet', { ...NOW, term: 0 }, 5, 'same'],
+    ['the client lacks the right', NOW, undefined, 'same'],
+    ['the leader changed', { ...NOW, term: 4 }, 5, 'elected'],
+    [
+      'the leader changed, and the client lacks the right',
+      { ...NOW, term: 4 },
+      undefined,
+      'elected',
+    ],
     ['the log is shorter', NOW, 4, 'lost'],
     ['the log is shorter, under another leader', { ...NOW, term: 4 }, 4, 'lost'],
     ['the term is lower', { ...NOW, term: 2 }, undefined, 'lost'],
-    ['the cluster is another one', { ...NOW, clusterId: '8' }, 5, 'lost'],
+    ['the cluster changed', { ...NOW, clusterId: '8' }, 5, 'lost'],
   ])('%s', (_what, now, gap, fate) => {
     expect(fateOf(RUN, now, gap)).toBe(fate);
   });

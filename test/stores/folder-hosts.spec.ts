@@ -90,7 +90,7 @@ describe('a folder shared by different kinds of processes', () => {
     const second = (ms: number) => BigInt(ms) * 1_000_000n;
 
     it.each([500, 60_000, 3_600_000])(
-      'is never ahead of the furthest of clocks that are %i ms apart, and never goes back',
+      'never exceeds the latest of clocks that are %i ms apart, and never goes back',
       async (apartMs) => {
         const hosts = [0, 1, 2].map((at) => processOf(`p${at}`, known, { byMs: at * apartMs }));
         const times: number[] = [];

@@ -265,7 +265,7 @@ describe('folder files', () => {
     });
 
     it.each(['.gitkeep', 'lost+found', '.DS_Store'])(
-      'is not made among files of others, of which it names one: %s',
+      'is not created among foreign files, one of which the error names: %s',
       async (name) => {
         mkdirSync(folder, { recursive: true });
         writeFileSync(join(folder, name), '');
@@ -433,10 +433,10 @@ describe('folder processes', () => {
     }, 300_000);
 
     it.each([
-      ['the time at which the first one started', 0],
-      ['an hour before that', 3_600_000],
+      ['the first start', 0],
+      ['an hour before this', 3_600_000],
     ])(
-      'make none twice after a restart with the clock set back to %s',
+      'generate no duplicate ID after a restart with the clock set back to %s',
       async (_, backMs) => {
         const fromMs = Date.now();
         const terms = { folder: join(root, `back ${backMs}`), workerId: 3 };

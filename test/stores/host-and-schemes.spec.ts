@@ -83,7 +83,7 @@ describe("a pod's ordinal", () => {
   });
 
   it.each([20, 200])(
-    'is never taken from the end of a random name (%s of each kind)',
+    'never comes from the end of a random name (%s of each kind)',
     async (count) => {
       const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
       const random = (length: number) =>
@@ -161,7 +161,7 @@ describe.each(OURS)('%s', (scheme) => {
   const url = URLS[scheme] ?? `${scheme}://host`;
 
   test.each([url, url.replace(scheme, scheme.toUpperCase())])(
-    '%s makes a support',
+    '%s creates a support',
     async (text) => {
       const support = await supportOf(text, NONE);
       expect(support).toHaveProperty('getNextWorkId');
@@ -226,7 +226,7 @@ describe('a message', () => {
   });
 
   it.each(['static:$(ORDINAL)', 'static:$ORDINAL', 'redis://${WORD}:6379'])(
-    'says of %s that a variable was not filled in',
+    'reports the unset variable in %s',
     (url) => {
       expect(formatUrl(url)).toMatch(/^[a-z:/]+\.\.\. \(a text with .* was not filled in\)$/);
     },

@@ -41,7 +41,7 @@ describe('redis refusals', () => {
 
   describe('a Redis that refuses', () => {
     it.each(['+hget', '+hset', '+time', '+hmget', '+evalsha'])(
-      'lacks the right %s inside a script or outside: a person must give it',
+      'lacks the right %s in scripts or elsewhere, which an operator must grant',
       async (right) => {
         const { port } = await lab.server();
         const rights = ['+eval', '+evalsha', '+hget', '+hmget', '+hset', '+hdel', '+time', '+info'];

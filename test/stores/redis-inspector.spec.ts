@@ -372,7 +372,7 @@ describe('the server that executes a script', () => {
         lua.replace('redis.REDIS_VERSION_NUM', 'nil').replace(ONE_CALL, 'error("too new")'),
     ],
     [
-      'where a server of another make refuses the one call',
+      'if another kind of server refuses the single call',
       (lua: string) => lua.replace(ONE_CALL, "info('server', 'replication', {})"),
     ],
   ])('is identified by run and replication: %s', async (_name, changed) => {
@@ -382,8 +382,8 @@ describe('the server that executes a script', () => {
   });
 
   it.each([
-    ['where a user may not ask', "{ err = 'NOPERM no' }", 'NOPERM no'],
-    ['where only the half is told', "redis.pcall('INFO', 'server')", 'NOSERVER'],
+    ['if the user lacks the right', "{ err = 'NOPERM no' }", 'NOPERM no'],
+    ['if only half of it is available', "redis.pcall('INFO', 'server')", 'NOSERVER'],
   ])('is not guessed: %s', async (_case, reply, says) => {
     const lua = SCRIPTS.readRows.lua.replace("redis.pcall('INFO', ...)", reply);
     expect(lua).not.toBe(SCRIPTS.readRows.lua);

@@ -79,7 +79,7 @@ describe.each([
   });
 
   it.each(['SELECT', 'SELECT, INSERT', 'SELECT, INSERT, UPDATE'])(
-    'with the rights %s is judged by these rights',
+    'with the rights %s gets a matching report',
     async (rights) => {
       await grant(rights);
       const all = 'SELECT * FROM snowflake_registry';

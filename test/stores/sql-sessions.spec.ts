@@ -180,7 +180,7 @@ describe('PostgreSQL', () => {
 
   it.each([
     ['', undefined],
-    [', if the server tells of no transaction', "'one'"],
+    [', if the server reports no transaction', "'one'"],
   ])(
     'does not count a write in a transaction that began since the read%s',
     async (_text, serverSql) => {
@@ -424,7 +424,7 @@ describe('a SQLite handle', () => {
   });
 
   it.each(['WAL', 'DELETE'])(
-    'is refused for good once its file is another one, in %s',
+    'is refused permanently after its file was replaced, in %s',
     async (mode) => {
       const folder = mkdtempSync(join(tmpdir(), 'moved-'));
       const path = join(folder, 'shop.db');

@@ -241,7 +241,7 @@ describe('a file that is refused', () => {
   };
 
   it.each(REFUSALS.map(([refusal, words, make], at) => ({ at, refusal, words, make })))(
-    'is so in words of its own, by libsql: $refusal ($at)',
+    'has the same message with libsql: $refusal ($at)',
     async ({ refusal, words, make }) => {
       const refusing = make({ folder, open, table: registryTable('sqlite') });
       const support =

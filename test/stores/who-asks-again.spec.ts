@@ -107,37 +107,34 @@ describe('etcd', () => {
     [2, false, 2],
     [3, false, 3],
     [3, true, 1],
-  ])(
-    'of %i members that say nothing is asked so often, write %s: %i',
-    async (count, isWrite, tries) => {
-      const time = new SettableTime();
-      let askedCount = 0;
-      const silent = async () => {
-        askedCount++;
-        return new Promise<undefined>(() => undefined);
-      };
-      const members = Array.from({ length: count }, () => lab.proxy(lab.shared, silent));
-      const given = settings((await Promise.all(members)).map(({ endpoint }) => endpoint));
-      const client = new EtcdClient(given, time);
-      let isOver = false;
-      const failed = failureOf(client.ask({ path: 'kv/txn', body: {}, isWrite })).finally(() => {
-        isOver = true;
-      });
-      for (let at = 1; at <= tries; at++) {
-        await until(async () => askedCount === at);
-        await time.advance(999);
-        expect([isOver, askedCount]).toEqual([false, at]);
-        await time.advance(1);
-      }
-      expect(await failed).toMatchObject({ details: { refusal: 'late' } });
-      expect(retryRow('request to etcd')).toEqual({
-        tries: '1 for each member, at least 2; a write 1',
-        pause: 'none',
-        end: `${seconds(1000)} for each (\`requestTimeoutMs\`)`,
-      });
-      await client.close();
-    },
-  );
+  ])('calls %i silent members, with write %s, this often: %i', async (count, isWrite, tries) => {
+    const time = new SettableTime();
+    let askedCount = 0;
+    const silent = async () => {
+      askedCount++;
+      return new Promise<undefined>(() => undefined);
+    };
+    const members = Array.from({ length: count }, () => lab.proxy(lab.shared, silent));
+    const given = settings((await Promise.all(members)).map(({ endpoint }) => endpoint));
+    const client = new EtcdClient(given, time);
+    let isOver = false;
+    const failed = failureOf(client.ask({ path: 'kv/txn', body: {}, isWrite })).finally(() => {
+      isOver = true;
+    });
+    for (let at = 1; at <= tries; at++) {
+      await until(async () => askedCount === at);
+      await time.advance(999);
+      expect([isOver, askedCount]).toEqual([false, at]);
+      await time.advance(1);
+    }
+    expect(await failed).toMatchObject({ details: { refusal: 'late' } });
+    expect(retryRow('request to etcd')).toEqual({
+      tries: '1 for each member, at least 2; a write 1',
+      pause: 'none',
+      end: `${seconds(1000)} for each (\`requestTimeoutMs\`)`,
+    });
+    await client.close();
+  });
 });
 
 describe.each([

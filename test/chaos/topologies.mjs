@@ -107,7 +107,7 @@ export class RedisNode {
 }
 
 export const NAMESPACE = 'chaos';
-/** Of a registry, of counters, or of locks. In a Cluster they all share one slot. */
+/** The hash key of a registry, of counters, or of locks. In a Cluster they all share one slot. */
 const keyOf = (/** @type {string} */ content) => `snowflake:{${NAMESPACE}}:${content}`;
 export const REGISTRY = keyOf('registry');
 

@@ -337,7 +337,7 @@ describe('a thread that shares a lease', () => {
     const { world, owner, threads } = sharing({ onClockSkew: 'reject' });
     await owner.keeper.start();
     const [one, other] = threads;
-    // Half a second ahead of the clock, where the other thread has not been.
+    // Half a second ahead of the clock, in a tick that the other thread has not used.
     const ids = one.generator.nextIds(2_000_000);
     world.time.wallMs += 10_000;
     world.storeAheadMs = -10_000;

@@ -45,7 +45,7 @@ const START_MS = 1_800_000_000_000;
 class LockTwin {
   timeMs = START_MS;
   server = 'one';
-  /** The failover that led the caller here. */
+  /** The failover that brought the caller to this server. */
   epoch = 0;
   private isLeft = false;
   readonly fromRules: unknown[] = [];

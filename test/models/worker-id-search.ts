@@ -15,7 +15,7 @@ const ROUND_COUNT = 8;
 const ROUND_DRAW_COUNT = 256;
 
 interface Searched {
-  /** Returns 0 for a worker id that was never leased. */
+  /** Returns 0 for a worker ID that was never leased. */
   readonly ceilingOf: (workerId: number) => number;
   readonly nowMs: number;
   /** The seed changes with each call, so the next attempt looks at other IDs. */

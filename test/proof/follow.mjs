@@ -206,7 +206,7 @@ function timesOf({ lastTimeMs, slewMs }, { wallMs, reckoned: clock }, read) {
 /**
  * @param {Asked} asked
  * @param {RegistryHeader} later
- * @param {{ slot: WorkerSlot | undefined, ahead: number }} seen the worker id, and the clock
+ * @param {{ slot: WorkerSlot | undefined, ahead: number }} seen the worker ID, and the clock
  * @returns {Next[][]}
  */
 function slotWays({ call }, { layoutFloorMs: above = 0, fingerprint }, { slot, ahead }) {

@@ -453,7 +453,7 @@ function explored(): World[] {
   return [...seen.values()];
 }
 
-describe('two operators who move a registry at once', () => {
+describe('two operators who move a registry at the same time', () => {
   let worlds: World[];
   beforeAll(() => {
     worlds = explored();

@@ -100,7 +100,7 @@ describe('memory support', () => {
       expect(await lease(new MemorySupport({ rows }))).toMatchObject({ status: 'wait' });
     });
 
-    it('need no timer to lease a worker id of any layout, renew it and give it back', async () => {
+    it('need no timer to lease, renew and release a worker ID of any layout', async () => {
       const never = jest.spyOn(systemTimers, 'after').mockReturnValue(undefined);
       const support = new MemorySupport({ rows: new MemoryRows() });
       const asked = { ...requestOf('f'), workerIdMin: 100_000, workerIdMax: 4_194_303 };
@@ -210,7 +210,7 @@ describe('memory registry', () => {
       expect(renewed).toMatchObject({ status: 'ok', ceilingMs: T0 + 60_000, nowMs: T0 });
     });
 
-    it('answers a repeated acquire with the same lease, and no second worker id', () => {
+    it('answers a repeated acquire with the same lease and worker ID', () => {
       const registry = openedLongAgo();
       const first = registry.acquire(request('a', { workerIdMax: 9 }), at(T0));
       const again = registry.acquire(request('a', { workerIdMax: 9 }), at(T0 + 5));
@@ -228,7 +228,7 @@ describe('memory registry', () => {
       expect(registry.state!.safeFloorMs).toBe(T0 + 1 + 605_000);
     });
 
-    it('takes the worker id that has been free for longest', () => {
+    it('takes the worker ID that has been free for longest', () => {
       const registry = openedLongAgo();
       for (const token of ['a', 'b', 'c']) {
         const asked = request(token, { workerIdMax: 2 });

@@ -488,7 +488,7 @@ it.each([redis6, redis5])('a pool is refused', (library) => {
   expect(() => redisSupport({ redis })).toThrow(/Expected `redis` to be a URL or a client of /);
 });
 
-describe.each(withRows(REFUSED_BY_SERVER))('%s tells', (name) => {
+describe.each(withRows(REFUSED_BY_SERVER))('%s reports a refusal of the server', (name) => {
   it.each(having(REFUSED_BY_SERVER, name))('%s', async (refusal, given) => {
     const redis = await CLIENTS[name].one(port, given[name]!);
     const support = lab.support({ redis });

@@ -174,7 +174,7 @@ describe('redis clients', () => {
       expect(support.location).toContain(`by ${MADE_BY[name]}`);
     });
 
-    it('stays in database 0 itself, where nothing can be refused', async () => {
+    it('stays in database 0 if it cannot be refused', async () => {
       const redis = await make(port, elsewhere);
       const elsewhereCount = async () =>
         String(await admin.client('LIST')).match(/ db=3 /g)?.length ?? 0;

@@ -71,7 +71,7 @@ describe('a Redis that does not identify itself and keeps its writes', () => {
   });
   const terms = () => ({ redis, prefix: `${randomUUID()}:`, keepsWrites: true });
 
-  describe('leases worker ids', () => {
+  describe('leases worker IDs', () => {
     const prefix = `${randomUUID()}:`;
     describeDistributedSupport({
       test: it,

@@ -78,7 +78,7 @@ describe('etcd', () => {
   const settings = (endpoints: readonly string[]) =>
     settingsOf({ endpoints, namespace: randomUUID() });
 
-  it('is read ten times where another one has answered each time', async () => {
+  it('is repeated ten times if another node answers each time', async () => {
     const pauses = pausesFrom();
     let writeCount = 0;
     const proxy = await lab.proxy(lab.shared, async ({ body, pass }) => {
@@ -140,7 +140,7 @@ describe('etcd', () => {
 describe.each([
   ['PostgreSQL', 'DATABASE_URL'],
   ['MariaDB', 'MYSQL_URL'],
-])('a %s that says nothing', (_, variable) => {
+])('a silent %s', (_, variable) => {
   let proxy: MuteProxy;
   let connection: OwnConnection;
   const ask = () => connection.query('SELECT 1 AS one', []);
@@ -210,7 +210,7 @@ describe.each([
   });
 });
 
-describe('a Redis that says nothing', () => {
+describe('a silent Redis', () => {
   let proxy: MuteProxy;
   afterAll(() => proxy.end());
 

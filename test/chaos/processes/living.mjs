@@ -38,7 +38,7 @@ export async function begin(AppModule) {
   report({ isUp: true });
   const app = await NestFactory.createApplicationContext(AppModule, {
     logger: false,
-    // The log of the process then contains the reason.
+    // If the start fails, the process's log contains the reason.
     abortOnError: false,
   });
   app.enableShutdownHooks(['SIGTERM']);

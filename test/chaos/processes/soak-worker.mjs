@@ -53,7 +53,7 @@ async function opened(imports, providers = []) {
   Module({ imports, providers })(AppModule);
   const app = await NestFactory.createApplicationContext(AppModule, {
     logger: false,
-    // The log of the process then contains the reason.
+    // If the start fails, the process's log contains the reason.
     abortOnError: false,
   });
   applications.push(app);

@@ -76,7 +76,7 @@ const VIOLATIONS_SHOWN_MAX = 20;
 export class Oracle {
   readonly violations: Violation[] = [];
   idCount = 0;
-  /** Calls that got a typed error instead of an id. */
+  /** Calls that got a typed error instead of an ID. */
   refusedCount = 0;
   twinIdCount = 0;
   violationCount = 0;

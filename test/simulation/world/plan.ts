@@ -22,7 +22,7 @@ export interface Plan {
   readonly otherLayout: BitLayout;
   /** The lease of the host with this number. */
   readonly ttlMsOf: (host: number) => number;
-  /** The worker id that processes of the host with this number claim. */
+  /** The worker ID that processes of the host with this number claim. */
   readonly claimOf: (host: number) => number | undefined;
   /** The longest of them. */
   readonly ttlMsMax: number;

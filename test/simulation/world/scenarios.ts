@@ -59,7 +59,7 @@ export interface Scenario {
   readonly faults: readonly FaultName[];
   /** Messages are lost, duplicated, and delayed beyond timeouts and leases. */
   readonly losesMessages?: boolean;
-  /** More processes than worker ids. */
+  /** More processes than worker IDs. */
   readonly isCrowded?: boolean;
   /** Worker IDs are drawn at random, as in a span of millions. */
   readonly isWide?: boolean;

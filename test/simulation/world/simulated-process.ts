@@ -261,8 +261,7 @@ export class SimulatedProcess {
   }
 
   /**
-   * The windows of other threads. They notify the keeper at once, where real messages take a
-   * moment.
+   * The windows of other threads. They notify the keeper at once. Real messages take a moment.
    */
   private sharedWindows(isShared: boolean): LeaseWindow[] {
     const { layout, reserveMs, sharedMemory } = this.window;

@@ -39,7 +39,7 @@ function started(time: SettableTime, clock = { now: () => time.now() }) {
 
 const behind = (said: readonly string[]) => said.filter((text) => text.includes('set back or'));
 
-describe('a static worker id', () => {
+describe('a static worker ID', () => {
   it('starts without a log line once the clock has passed all earlier IDs', async () => {
     const time = new SettableTime();
     const { said, heard, outcome } = started(time);
@@ -441,8 +441,8 @@ describe('the keeper', () => {
  */
 describe('the keeper', () => {
   it.each([
-    ['before the other worker id is answered', ['end', 'answer']],
-    ['in the turn in which it is answered', ['answer', 'end']],
+    ['before the answer of the other worker ID', ['end', 'answer']],
+    ['in the same turn as the answer', ['answer', 'end']],
   ])('releases both worker IDs when it closes during a switch, %s', async (_case, order) => {
     const world = new World();
     const { keeper, generator, window } = process(world);

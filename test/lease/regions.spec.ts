@@ -461,11 +461,11 @@ describe('a registry of another kind', () => {
     ['no fixed field', { ...stores, layout }, 'none is fixed'],
     ['no field at all', { ...stores, workerFields: {} }, 'none is fixed'],
     [
-      'a number of too many bits',
+      'a number with too many bits',
       { ...stores, layout: layoutOf(17, 1, 4), workerFields: { region: 1 } },
       '16 bits at most, got 17',
     ],
-    ['a static worker id', { ...fixed, ...stores, support: 'static:100' }, 'outlives the process'],
+    ['a static worker ID', { ...fixed, ...stores, support: 'static:100' }, 'outlives the process'],
     [
       'the memory of a process',
       { ...fixed, ...stores, support: new MemorySupport() },

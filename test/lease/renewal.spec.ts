@@ -134,36 +134,36 @@ describe('a faulty support', () => {
       },
     ],
     [
-      'throws a text',
+      'throws a string',
       () => {
         throw 'a text';
       },
     ],
     ['rejects', () => Promise.reject(new Error('later'))],
     ['answers nothing', () => undefined],
-    ['answers a number', () => 7],
-    ['answers an empty object', () => ({})],
-    ['answers an unknown status', () => ({ status: 'fine' })],
-    ['answers no times', () => ({ status: 'ok', workerId: 0 })],
+    ['returns a number', () => 7],
+    ['returns an empty object', () => ({})],
+    ['returns an unknown status', () => ({ status: 'fine' })],
+    ['returns no times', () => ({ status: 'ok', workerId: 0 })],
     [
       'answers NaN',
       () => ({ status: 'ok', workerId: Number.NaN, floorMs: 0, ceilingMs: Infinity }),
     ],
     [
-      'answers a worker id of another layout',
+      'returns a worker ID of another layout',
       () => ({ status: 'ok', workerId: 9, floorMs: 0, ceilingMs: Infinity }),
     ],
     [
-      'answers a text for a worker id',
+      'returns a string as worker ID',
       () => ({ status: 'ok', workerId: '1', floorMs: 0, ceilingMs: Infinity }),
     ],
     [
-      'answers a ceiling that is no number',
+      'returns a ceiling that is no number',
       () => ({ status: 'ok', workerId: 0, floorMs: 0, ceilingMs: null }),
     ],
-    ['answers a wait that is no number', () => ({ status: 'wait', waitMs: 'soon' })],
+    ['returns a wait that is no number', () => ({ status: 'wait', waitMs: 'soon' })],
     [
-      'answers half a mark',
+      'returns half a mark',
       () => ({ status: 'ok', workerId: 0, floorMs: 0, ceilingMs: 9, mark: {} }),
     ],
   ];

@@ -120,7 +120,7 @@ class StallRun {
     return this.report;
   }
 
-  /** Each lock is held two times: by a process that may pause, and by one that does not. */
+  /** Each lock has two holders in turn: a process that may pause, and one that does not. */
   private async round(round: number): Promise<void> {
     const { holders, random, report, parts } = this;
     // At least one process is never paused.

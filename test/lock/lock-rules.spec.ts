@@ -263,7 +263,7 @@ describe('locks of a failed-over server', () => {
   });
 
   it.each([
-    ['the store does not hear it', 'lock/lock-rules.ts', 'era > header.era ?', 'era < 0 ?'],
+    ['the store does not receive it', 'lock/lock-rules.ts', 'era > header.era ?', 'era < 0 ?'],
   ])('would be granted to a second holder: %s', async (_, file, find, put) => {
     const { RowLocks: Mutant } = (await loadLibrary(
       [{ file, find, put }],

@@ -466,7 +466,7 @@ describe('etcd releases', () => {
   });
 
   const WATCHES: [string, Handler][] = [
-    ['whose answer is kept back', async () => undefined],
+    ['whose answer is delayed', async () => undefined],
     [
       'that is cancelled',
       async () => ({

@@ -17,10 +17,10 @@ const refuses = (link: Link, retryable: boolean) => {
 const STORES: readonly (readonly [string, (link: Link) => void])[] = [
   ['is unreachable', (link) => void (link.way = 'failing')],
   ['hangs', (link) => void (link.way = 'hanging')],
-  ['carries out what is asked, and its answers are lost', (link) => void (link.way = 'deaf')],
+  ['handles each request, and loses the answer', (link) => void (link.way = 'deaf')],
   ['answers too late', (link) => void (link.delayMs = 5000)],
-  ['refuses for now', (link) => refuses(link, true)],
-  ['refuses for good', (link) => refuses(link, false)],
+  ['refuses temporarily', (link) => refuses(link, true)],
+  ['refuses permanently', (link) => refuses(link, false)],
   [
     'grants nothing yet',
     (link) => void (link.face.acquire = async () => ({ status: 'wait', waitMs: 90_000 })),
@@ -34,7 +34,7 @@ const WAYS: readonly (readonly [string, Ask])[] = [
   ['one of two permits', (locks, waitMs, run) => locks.using('a', { waitMs, permits: 2 }, run)],
   ['several locks', (locks, waitMs, run) => locks.usingAll(['a', 'b'], { waitMs }, run)],
   ['a lock, or skips', (locks, waitMs, run) => locks.usingOrSkip('a', { waitMs }, run)],
-  ['a lock that it keeps', (locks, waitMs) => locks.acquire('a', { waitMs })],
+  ['a lock to keep', (locks, waitMs) => locks.acquire('a', { waitMs })],
 ];
 
 describe.each(STORES)('a store that %s', (_, breaks) => {

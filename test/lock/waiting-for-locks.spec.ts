@@ -483,9 +483,9 @@ describe('several locks', () => {
     ['none', [], {}, /`locks.length` to be an integer from 1 to 100, got 0/],
     ['too many', Array.from({ length: 101 }, (_, at) => `l${at}`), {}, /1 to 100, got 101/],
     ['no array', 'ab' as unknown as string[], {}, /`locks` to be an array, got string/],
-    ['two names that are none', ['a', '', 'b c'], {}, /got 0\..*got 3, number 2/s],
+    ['two invalid names', ['a', '', 'b c'], {}, /got 0\..*got 3, number 2/s],
     ['permits', ['a'], { permits: 2 }, /no option `permits`/],
-    ['a time at least', ['a'], { holdAtLeastMs: 5 }, /no option `holdAtLeastMs`/],
+    ['a minimum time', ['a'], { holdAtLeastMs: 5 }, /no option `holdAtLeastMs`/],
   ])('cannot be %s', async (_what, names, options, said) => {
     const { locks } = new LockWorld().process();
     const refused = locks.acquireAll(names, options);

@@ -15,9 +15,9 @@ describe('the holders that a half must have room for', () => {
   const left = { workerIdMin: 0, workerIdMax: 3 };
   it.each<[string, (string | undefined)[], boolean]>([
     ['nobody', [], true],
-    ['four that may have any', Array.from({ length: 4 }), true],
-    ['five that may have any', Array.from({ length: 5 }), false],
-    ['one that may have none of it', ['4-7'], false],
+    ['four without a limit', Array.from({ length: 4 }), true],
+    ['five without a limit', Array.from({ length: 5 }), false],
+    ['one without a free worker ID', ['4-7'], false],
     ['the narrow ones before the wide ones', ['0-7', '0-7', '0-1', '0-1'], true],
     ['three for two places', ['0-1', '0-1', '0-1'], false],
     ['a chain that fits in one way only', ['0-3', '1-1', '0-1', '2-9'], true],
@@ -28,9 +28,9 @@ describe('the holders that a half must have room for', () => {
   });
 
   it.each([
-    ['a region that has none on the other side', '0-3', false],
-    ['a region that has some on both', '2-5', true],
-    ['a number that is claimed, and another one by its successor', '2-2', true],
+    ['a region without a worker ID on the other side', '0-3', false],
+    ['a region with worker IDs on both sides', '2-5', true],
+    ['a claimed number, and another one of its successor', '2-2', true],
   ])('counts what a rollout needs: %s', (_who, workerIds, isEnough) => {
     const rest = { workerIdMin: 4, workerIdMax: 7 };
     const refusal = crowdedText([heldIn(2, workerIds)], { left, rest });
@@ -76,7 +76,7 @@ describe('the processes that delay the end of a layout move', () => {
   const held = [3, 700, 2050].map((workerId) => heldIn(workerId));
 
   it.each([
-    ['that lets the new layout stay: the old ones, also before they have moved', next, [3, 700]],
+    ['that keeps the new layout: the old ones, even before they moved', next, [3, 700]],
     ['that undoes the move: the new ones alone', old, [2050]],
   ])('%s', (_end, kept, workerIds) => {
     const holders = held.filter(isHeldBeside(kept, [old, next]));
@@ -97,8 +97,8 @@ describe('two registries that `snowflake doctor --against` compares', () => {
   const CLOSED = `#2 #out:k1 ${whole}[]`;
 
   it.each([
-    ['as it was before the move', whole],
-    ['as it was in the midst of it', OLD_HALF],
+    ['before the move', whole],
+    ['during the move', OLD_HALF],
   ])('names one that a move left and that is open again, %s', (_when, text) => {
     const [nobody] = found(viewOf(MOVED), viewOf(text));
     expect(nobody).toMatch(/^warning: The other one .* opened it again. Nobody holds/);
@@ -117,7 +117,7 @@ describe('two registries that `snowflake doctor --against` compares', () => {
       viewOf(MOVED, [heldIn(1, '0-511')]),
       viewOf(whole, [heldIn(600, '512-1023')]),
     ],
-    ['as often moved', viewOf(MOVED), viewOf(MOVED)],
+    ['after as many moves', viewOf(MOVED), viewOf(MOVED)],
   ])('finds no fault in two %s', (_which, one, other) => {
     const distinct = { ...other, facts: { ...other.facts!, incarnation: 'other' } };
     const isFine = [expect.stringMatching(/^ok: Two registries of one layout/)];

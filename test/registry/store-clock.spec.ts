@@ -51,16 +51,16 @@ describe('the clock of a registry whose store stepped forward', () => {
   });
 
   it.each<[string, Caller, number]>([
-    ['as fast as time', { slewMs: 3600, wallMs: 4600, reckonedMs: 4600 }, 4600],
-    ['as fast as time to the end', { slewMs: 300, wallMs: 4600, reckonedMs: 4600 }, 4600],
+    ['at normal speed', { slewMs: 3600, wallMs: 4600, reckonedMs: 4600 }, 4600],
+    ['at normal speed until the end', { slewMs: 300, wallMs: 4600, reckonedMs: 4600 }, 4600],
     ['at half speed if it is ahead', { slewMs: 3600, wallMs: 4500, reckonedMs: 4600 }, 4100],
   ])('follows a holder %s', (_how, caller, clockMs) => {
     expect(clockAfter(caller)).toBe(clockMs);
   });
 
   it.each([
-    ['nothing if its store may be left for another one', 1000, true],
-    ['at once if its store forgets nothing', 0, false],
+    ['nothing if its store may fail over', 1000, true],
+    ['at once if its store loses nothing', 0, false],
   ])('grants by an unconfirmed step: %s', (_what, lossWindowMs, isHeld) => {
     const reading = { timeMs: START_MS, server: 's', random: 'r', lossWindowMs };
     const stored = { ...newHeader(reading), quarantineMs: TERMS.quarantineMs };

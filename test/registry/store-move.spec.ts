@@ -136,13 +136,13 @@ describe('a move between two stores', () => {
     ['the first one does not exist', { from: NONE, to: IN_USE }, 'no registry to move'],
     ['the second one is in use', { to: IN_USE }, 'in use: only an empty one'],
     [
-      'the numbers of regions are no worker ids',
+      'the numbers of regions are no worker IDs',
       { from: { ...IN_USE, text: regionsFingerprint(3) } },
       'a registry of regions',
     ],
     ['the second one lost its header alone', { to: { ...NONE, isUsed: true } }, 'in use'],
     [
-      'a move of layouts is under way',
+      'a move of layouts is in progress',
       { from: { ...IN_USE, text: `#1 ${FINGERPRINT}[0-511] ${WIDE.fingerprint}[2048-4095]` } },
       'Two layouts run side by side',
     ],
@@ -162,7 +162,7 @@ describe('a move between two stores', () => {
       '513 worker ids are in use',
     ],
     [
-      'a region has no worker id in the half that is left',
+      'a region has no worker ID in the remaining half',
       { from: { ...IN_USE, holders: [heldIn(645, '640-767')] } },
       'worker ids 640-767 find none on one side of the move (0 to 511, and 512 to 1023): worker id',
     ],
@@ -172,7 +172,7 @@ describe('a move between two stores', () => {
       'more than a day apart',
     ],
     [
-      'ranges reach further than they may',
+      'ranges are too long',
       { from: { ...IN_USE, latestIdMs: NOW_MS + YEAR_MS } },
       'Ranges were granted, or may be forgotten, until 2027',
     ],
@@ -181,7 +181,7 @@ describe('a move between two stores', () => {
       { from: { ...NONE, text: `#2 #out:k1 ${FINGERPRINT}[]` } },
       'closed',
     ],
-    ['it is on its way there', { from: BEGUN.to }, 'being moved there from another store'],
+    ['its move there is in progress', { from: BEGUN.to }, 'being moved there from another store'],
     [
       'it moves elsewhere',
       { from: BEGUN.from, to: { ...BEGUN.to, text: BEGUN.to.text.replace('k1', 'k2') } },
@@ -199,7 +199,7 @@ describe('a move between two stores', () => {
     ['nothing has begun', { goal: 'end' }, 'No move is under way'],
     ['nothing has begun, undone', { goal: 'undo', to: IN_USE }, 'No move is under way'],
     [
-      'it has not begun in full',
+      'it has begun in part',
       { goal: 'end', from: BEGUN.from, to: { ...NONE, text: `#1 #in:k1 ${FINGERPRINT}[]` } },
       'not begun in full',
     ],
@@ -209,7 +209,7 @@ describe('a move between two stores', () => {
       'cannot be undone',
     ],
     [
-      'somebody holds a worker id of the old one',
+      'the old one has a holder',
       { goal: 'end', ...BEGUN, from: { ...BEGUN.from, holders: heldBy(2) } },
       'worker id 1 (shop on host-1, pid 11, free in 10 s at most).',
     ],

@@ -358,7 +358,7 @@ describe('mutual tls', () => {
 
     it.each([
       ['without one', { ca: text(ca) }],
-      ['that does not know the authority', client()],
+      ['without the authority', client()],
     ])('refuses a client %s', async (_which, tls) => {
       const [support, end] = open(asking.port, tls);
       const error = await failureOf(support.workers!());

@@ -60,7 +60,7 @@ describe('a folder shared by different kinds of processes', () => {
   }
 
   it.each([
-    ['no time of creation is given', [none, none]],
+    ['no creation time is available', [none, none]],
     ['statx is refused to all', [refused, refused, refused, refused]],
     ['statx is refused to some', [known, refused, known, refused]],
     ['some reach it through FUSE', [none, known, none, known]],
@@ -72,7 +72,7 @@ describe('a folder shared by different kinds of processes', () => {
   });
 
   it.each([
-    ['reads times of creation', known],
+    ['reads creation times', known],
     ['reads none', none],
     ['gets the time of the last change', refused],
   ])('is a different folder for a process that %s once a copy replaces it', async (_, kind) => {

@@ -130,9 +130,9 @@ const APP = { username: 'app', password: 'pw' };
 
 const OF_ONE: readonly Row[] = [
   row('none', {}, {}, {}),
-  row('no try again', { retryStrategy: () => null }, { socket: { reconnectStrategy: false } }),
+  row('no retry', { retryStrategy: () => null }, { socket: { reconnectStrategy: false } }),
   row(
-    'ten minutes until it tries again',
+    'ten minutes until a retry',
     { retryStrategy: TEN_MINUTES },
     { socket: { reconnectStrategy: TEN_MINUTES } },
     { connectionBackoff: IN_TEN_MINUTES },
@@ -148,9 +148,9 @@ const OF_ONE: readonly Row[] = [
   ['RESP2', { 'ioredis 6': { protocol: 2 } }],
   ['RESP3, its types', { 'ioredis 6': { protocol: 3, replyMapping: 'resp3' } }],
   row('replicas that read', { readOnly: true }, { readonly: true }, { readFrom: 'preferReplica' }),
-  ['a prefix of keys', like({ keyPrefix: 'other:' }, ...SHAPE_OF_IOREDIS, 'redis 6')],
+  ['a key prefix', like({ keyPrefix: 'other:' }, ...SHAPE_OF_IOREDIS, 'redis 6')],
   row(
-    'a limit of time',
+    'a time limit',
     { commandTimeout: 5000 },
     { commandOptions: { timeout: 5000 } },
     { requestTimeout: 5000 },
@@ -206,21 +206,21 @@ const OF_CLUSTER: readonly Row[] = [
     { useReplicas: true },
     { readFrom: 'preferReplica' },
   ),
-  ['a prefix of keys', like({ keyPrefix: 'other:' }, ...SHAPE_OF_IOREDIS, 'redis 6')],
+  ['a key prefix', like({ keyPrefix: 'other:' }, ...SHAPE_OF_IOREDIS, 'redis 6')],
   row(
-    'a limit of time',
+    'a time limit',
     { redisOptions: { commandTimeout: 5000 } },
     { commandOptions: { timeout: 5000 } },
     { requestTimeout: 5000 },
   ),
   row(
-    'no try again',
+    'no retry',
     { clusterRetryStrategy: () => null, redisOptions: { reconnectOnError: () => 2 } },
     { defaults: { socket: { reconnectStrategy: false } } },
     { connectionBackoff: BACKOFF },
   ),
   row(
-    'ten minutes until it tries again',
+    'ten minutes until a retry',
     {
       clusterRetryStrategy: TEN_MINUTES,
       clusterNodeRetryStrategy: TEN_MINUTES,
@@ -273,7 +273,7 @@ const OF_SENTINEL: readonly Row[] = [
       'redis 6': { replicaPoolSize: 1 },
     },
   ],
-  ['a prefix of keys', like({ keyPrefix: 'other:' }, ...SHAPE_OF_IOREDIS, 'redis 6')],
+  ['a key prefix', like({ keyPrefix: 'other:' }, ...SHAPE_OF_IOREDIS, 'redis 6')],
   [
     'Sentinels that are asked once',
     like(
@@ -302,9 +302,9 @@ const OF_SENTINEL: readonly Row[] = [
   ],
   ['RESP3', { 'ioredis 6': { protocol: 3, replyMapping: 'resp3' }, 'redis 6': { RESP: 3 } }],
   ['a queue of one', { 'redis 6': { nodeClientOptions: { commandsQueueMaxLength: 1 } } }],
-  ['no try again', { 'redis 6': { nodeClientOptions: { socket: { reconnectStrategy: false } } } }],
+  ['no retry', { 'redis 6': { nodeClientOptions: { socket: { reconnectStrategy: false } } } }],
   [
-    'ten minutes until it tries again',
+    'ten minutes until a retry',
     {
       ...like(
         { retryStrategy: TEN_MINUTES, sentinelRetryStrategy: TEN_MINUTES },
@@ -317,7 +317,7 @@ const OF_SENTINEL: readonly Row[] = [
     },
   ],
   [
-    'a limit of time',
+    'a time limit',
     {
       ...like({ commandTimeout: 5000 }, ...SHAPE_OF_IOREDIS),
       'redis 6': { commandOptions: { timeout: 5000 } },

@@ -125,7 +125,7 @@ describe('redis refusals', () => {
     it.each([
       ['forbids INFO', ['--user', 'app', 'on', '>pw', '~*', '+@all', '-info']],
       [
-        'knows no INFO',
+        'has no INFO',
         ['--rename-command', 'INFO', '', '--user', 'app', 'on', '>pw', '~*', '+@all'],
       ],
     ])('reports %s, of which the message prints nothing', async (_, args) => {

@@ -147,8 +147,8 @@ describe('a pool of mysql2', () => {
   const by = (options: PoolOptions) => createPool({ uri: process.env['MYSQL_URL']!, ...options });
 
   it.each<[string, PoolOptions]>([
-    ['numbers as texts', { supportBigNumbers: true, bigNumberStrings: true }],
-    ['dates as texts and decimals as numbers', { dateStrings: true, decimalNumbers: true }],
+    ['numbers as strings', { supportBigNumbers: true, bigNumberStrings: true }],
+    ['dates as strings and decimals as numbers', { dateStrings: true, decimalNumbers: true }],
     ['another time zone', { timezone: '+08:00' }],
   ])('with %s leases', async (_what, options) => {
     const own = by(options);

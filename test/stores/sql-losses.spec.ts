@@ -276,8 +276,8 @@ describe('a restored PostgreSQL data folder', () => {
   });
 
   it.each([
-    ['grants a newcomer nothing that is held', undefined, 'wait'],
-    ['would, if a server were known by its timeline', POSTGRES_HISTORY, 'ok'],
+    ['grants a new process nothing that is held', undefined, 'wait'],
+    ['would, if a timeline identified a server', POSTGRES_HISTORY, 'ok'],
   ] as const)('%s', async (_what, serverSql, status) => {
     const node = new PostgresNode();
     nodes.push(node);

@@ -319,8 +319,8 @@ describe('sql tls', () => {
     });
 
     it.each([
-      ['the authority is not known', 'localhost', 'sslmode=require'],
-      ['it is another one', 'localhost', `sslmode=verify-full&sslrootcert=${stranger}`],
+      ['the authority is unknown', 'localhost', 'sslmode=require'],
+      ['the authority is another one', 'localhost', `sslmode=verify-full&sslrootcert=${stranger}`],
     ])('is refused if %s', async (_where, host, query) => {
       const failure = await byUrl(host, query, (support) => failureOf(support.workers()));
       expect(failure).toMatchObject(REFUSED);

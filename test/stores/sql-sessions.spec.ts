@@ -244,7 +244,7 @@ describe('PostgreSQL', () => {
     ['nothing', () => undefined],
     ['no rows', () => []],
     ['rows of something else', () => [{ something: 1 }]],
-    ['names in another case', (answer) => upper(answer)],
+    ['names in other letter case', (answer) => upper(answer)],
     ['a text', () => 'SELECT 1'],
   ])('treats %s as an error, not as a response', async (_what, odd) => {
     const query: SqlQuery = async (sql, params) => odd(await pool.query(sql, params));
@@ -331,9 +331,9 @@ describe('a killed backend with synchronous_commit off', () => {
   });
 
   it.each([
-    ['loses a release that nothing came after', (query: SqlQuery) => query, 'held'],
+    ['loses a release without later writes', (query: SqlQuery) => query, 'held'],
     [
-      'would keep it if it were waited for',
+      'would keep it with a synchronous commit',
       (query: SqlQuery) => broken(query, POSTGRES_SOON, POSTGRES_DURABLY),
       'ok',
     ],
@@ -360,7 +360,7 @@ describe('MariaDB', () => {
   it.each([
     ['without autocommit', 'SET autocommit = 0', 'autocommit is off'],
     ['inside a transaction', 'START TRANSACTION', 'inside a transaction'],
-    ['with a time of its own', 'SET timestamp = 1000000000', 'SET timestamp'],
+    ['with its own time', 'SET timestamp = 1000000000', 'SET timestamp'],
     ['without escapes', `SET sql_mode = 'NO_BACKSLASH_ESCAPES'`, 'NO_BACKSLASH_ESCAPES'],
     ['that is read only', 'SET SESSION TRANSACTION READ ONLY', 'Name the primary'],
   ])('refuses a session %s', async (_what, before, message) => {

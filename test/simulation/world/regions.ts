@@ -38,7 +38,7 @@ export interface RegionRun {
    * three.
    */
   readonly isApart?: boolean;
-  /** How many IDs each process generates two times a second. */
+  /** How many IDs each process generates every half second. */
   readonly burst?: number;
   /**
    * The second region: its registry is a copy of the first one's, or it begins after the end of the

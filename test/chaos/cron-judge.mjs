@@ -1,7 +1,7 @@
 /**
- * Reads the records of cron jobs and finds errors: a second run of a settled tick, an inexcusably
- * missed tick, a falling token, and a tick with two effects or none. Also checks the rules between
- * the replicas of a fleet.
+ * Reads the records of cron jobs and finds errors: a repeated, settled tick, a missed tick without
+ * an excuse, and a falling token. Each tick must have one effect. Also checks the rules between the
+ * replicas of a fleet.
  */
 import { eventsIn } from './report.mjs';
 

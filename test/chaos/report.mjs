@@ -77,8 +77,8 @@ function disorderOf(
   return count;
 }
 
-// Reads the records of the sections of all processes, and finds errors: two holders of one lock or
-// permit, both before their deadlines; more holders at once than permits; and a token that does not
+// Reads the records of the sections of all processes, and finds errors. These are two holders of
+// one lock or permit before their deadlines, more holders than permits, and a token that does not
 // exceed all earlier ones.
 
 /**

@@ -3,9 +3,9 @@
  * its successor, and clocks step. The processes pause, sleep and crash.
  *
  * It detects two holders of one lock before their deadlines, and tokens that do not increase. It
- * avoids events without a promise: a loss of writes older than the loss window, a process with two
- * wrong clocks at once, and a small step forward of the store's clock, or one before the next
- * caller's answer or right after a step back.
+ * avoids events that no promise covers: a loss of writes older than the loss window, and a process
+ * with two wrong clocks at once. The store's clock takes no small step forward, none before the
+ * next caller's answer, and none right after a step back.
  */
 import type { Clock } from '../../lib/core/clock.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Follows the claim of lease.rules: what each process received and when, what it brings with its
- * next call, and whether this bounds the grants of a lost server before another one grants. It
+ * Follows the claim of lease.rules: what each process received and when, and what it brings with
+ * its next call. This must bound the grants of a lost server before another one grants. It
  * evaluates the rules for each pair of servers, with the simulation's true time.
  *
  * A process must bring at least the clock of its last answer plus the time since. Before a grant

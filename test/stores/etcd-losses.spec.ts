@@ -1,6 +1,6 @@
 /**
- * Losses of a real etcd, and their detection: a snapshot restored with the same token, deleted
- * keys, a commit that stalls until its registry has changed, and an answer that never arrives.
+ * Losses of a real etcd, and their detection: a snapshot restored with the same token, and deleted
+ * keys. Also a commit that stalls until its registry has changed, and an answer that never arrives.
  */
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

@@ -1,9 +1,9 @@
 /**
  * The oracle sees every ID and every range, and reports violations.
  *
- * No duplicate ID; no two leases with overlapping ranges of one worker ID (which is detected long
- * before two IDs are equal); no ID outside the held ranges; strictly increasing IDs in each thread.
- * Twins, the copies of one process, may conflict with each other only.
+ * The rules: no duplicate ID, no ID outside the held ranges, and strictly increasing IDs in each
+ * thread. Two leases may not have overlapping ranges of one worker ID, which shows long before two
+ * IDs are equal. Twins, the copies of one process, may conflict with each other only.
  */
 import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
 import type { WindowRange } from '../../../lib/core/window/lease-window.js';

@@ -1,6 +1,6 @@
 /**
  * The operator who moves the registry to another store like `snowflake registry move`, step by step
- * and with a delay for each order, and who rolls the new URL out or back.
+ * and with a delay for each order. The operator also rolls the new URL out or back.
  *
  * Guarantee: it skips every step that the command would refuse. The command may be killed between
  * any two steps, and two commands may run at once. If no registry is open after all faults, the

@@ -1,6 +1,6 @@
 /**
- * A Nest application with a BullMQ worker, as users write it: its job makes ids while the
- * application shuts down, and so does a global module of its own. What happened is said on stdout.
+ * A Nest application with a BullMQ worker, as users write it. Its job and a global module of its
+ * own generate IDs while the application shuts down. It prints what happened to stdout.
  */
 import 'reflect-metadata';
 import { writeSync } from 'node:fs';
@@ -16,7 +16,7 @@ const { url, namespace, queue, order, isGlobal, names, sharesConnection } = JSON
   process.env.APPLICATION,
 );
 
-/** Ids that the job still makes when the application is told to stop, one a turn. */
+/** The number of IDs that the job still generates after SIGTERM, one per turn of the event loop. */
 const LATE_COUNT = 300;
 
 const say = (message) => writeSync(1, `${JSON.stringify(message)}\n`);
@@ -34,7 +34,7 @@ const generators = names.map((name) =>
     support: supportOf(name ?? undefined),
     isGlobal,
     name: name ?? undefined,
-    // A busy machine is no reason to end before the worker id is given back.
+    // Long limits, so that the lease outlasts a slow run on a busy machine.
     leaseTtlMs: 300_000,
     callTimeoutMs: 60_000,
   }),
@@ -52,7 +52,7 @@ class Job extends WorkerHost {
   }
 
   async process() {
-    // Workers of other modules may start before there is a worker id: that is not tried here.
+    // Workers of other modules may start before there is a worker ID. No test covers that.
     for (const maker of this.makers) await maker.nextIdAsync();
     say({ running: true });
     for (let late = 0; late < LATE_COUNT; late += isStopping ? 1 : 0) {
@@ -64,7 +64,7 @@ class Job extends WorkerHost {
 }
 Processor(queue)(Job);
 
-/** A global module of the application: ids in its first hook and in its last. */
+/** A global module of the application that generates IDs in its first hook and in its last. */
 class Audit {
   constructor(...makers) {
     this.makers = makers;

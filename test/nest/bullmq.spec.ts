@@ -1,6 +1,6 @@
 /**
- * A real BullMQ application under SIGTERM, in every order of imports: a job that is running then
- * makes its ids to the end, and the worker id is given back after it.
+ * A real BullMQ application under SIGTERM, in every order of imports: the job generates IDs until
+ * it ends, then the application releases its worker ID.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -13,7 +13,7 @@ import { redisSupport } from 'nestjs-snowflake/redis';
 import { bundledScript } from '../support/builds.mjs';
 
 const REDIS_URL = process.env['REDIS_URL']!;
-/** Compiling on a busy machine takes a minute; a hang takes for ever. */
+/** Compiling on a busy machine takes a minute. A hang never ends. */
 const SLOW = 300_000;
 
 let script: string;
@@ -31,12 +31,12 @@ type Part = 'bull' | 'schedule' | 'snowflake';
 interface Case {
   readonly order: readonly Part[];
   readonly isGlobal?: boolean;
-  /** Names of generators; null is the one without a name. */
+  /** Names of generators. Null stands for the generator without a name. */
   readonly names?: readonly (string | null)[];
   readonly sharesConnection?: boolean;
 }
 
-/** Starts the application with a job, stops it meanwhile, and says what became of it. */
+/** Starts the application with a job, stops it while the job runs, and returns the outcome. */
 async function stopped(asked: Case) {
   const namespace = randomUUID();
   const settings = { isGlobal: true, names: [null], sharesConnection: false, ...asked };
@@ -80,7 +80,7 @@ const ORDERS: readonly (readonly Part[])[] = [
 
 const WORST = ORDERS[0]!;
 
-/** Ids in the first hook and in the last one of a global module of the application's own. */
+/** A clean shutdown, with IDs in the first and in the last hook of the global module. */
 function goodEnd({ names = [null] }: Case): unknown {
   const ids = names.map(() => expect.stringMatching(/^\d+$/));
   return {
@@ -93,7 +93,7 @@ function goodEnd({ names = [null] }: Case): unknown {
   };
 }
 
-describe('a job that makes ids until the application has ended', () => {
+describe('a job that generates IDs until the application has ended', () => {
   it.each(ORDERS)(
     'does not fail with the imports %s, %s, %s',
     async (...order) => expect(await stopped({ order })).toEqual(goodEnd({ order })),
@@ -101,7 +101,7 @@ describe('a job that makes ids until the application has ended', () => {
   );
 
   it.each<[string, Case]>([
-    ['where the generator is not global', { order: WORST, isGlobal: false }],
+    ['if the generator is not global', { order: WORST, isGlobal: false }],
     ['with several generators', { order: WORST, names: [null, 'orders', 'tickets'] }],
     ['on the connection that BullMQ uses', { order: WORST, sharesConnection: true }],
   ])(

@@ -1,6 +1,6 @@
 /**
- * `@CronOnce` in Nest applications that share their locks in memory, whose time the test moves; and
- * everything about it that is refused at the start.
+ * `@CronOnce` in Nest applications that share their locks in memory, with time that the test moves.
+ * The start refuses every invalid declaration.
  */
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Injectable, Logger, Module, Scope, type INestApplicationContext } from '@nestjs/common';
@@ -25,10 +25,10 @@ const MINUTE = 60_000;
 
 type Without<E> = E extends unknown ? Omit<E, 'job'> : never;
 type CronEventOf = Without<CronEvent>;
-/** A run whose process is gone. */
+/** A run whose process has died. */
 const GONE = { tickMs: 0, startedAtMs: 1, tookMs: 9, token: 5n, by: 'app 7', skippedCount: 0 };
 
-/** The module of an application, and modules of it. */
+/** What the module of an application contains. */
 interface Given {
   readonly providers?: readonly object[];
   readonly modules?: readonly object[];
@@ -62,7 +62,7 @@ class Apps {
   }
 }
 
-/** The faults of an application that does not start. */
+/** Starts an application and returns its configuration errors. */
 async function faultsOf(given: Given): Promise<string> {
   return new Apps().start(given).then(
     () => 'started',
@@ -105,7 +105,7 @@ describe('@CronOnce', () => {
     expect(ran).toHaveLength(3);
   });
 
-  it('is due by UTC without a zone, and says so where the process has another', async () => {
+  it('uses UTC if no time zone is set, and warns if the process has another zone', async () => {
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const zone = jest.spyOn(Intl.DateTimeFormat.prototype, 'resolvedOptions');
     const apps = new Apps();
@@ -128,7 +128,7 @@ describe('@CronOnce', () => {
     expect(said[0]).toContain("cron: { timeZone: 'Asia/Tokyo' }");
   });
 
-  it('has the zone of the module, the one of its own, or an offset', async () => {
+  it('uses the time zone of the module, its own zone or an offset', async () => {
     class Reports {
       @CronOnce('0 3 * * *')
       one(): void {}
@@ -147,7 +147,7 @@ describe('@CronOnce', () => {
     ]);
   });
 
-  it('leaves a call of the method as it is', async () => {
+  it('does not change direct calls of the method', async () => {
     class Reports {
       @CronOnce('0 3 * * *')
       async nightly(run?: Partial<CronRun>): Promise<string> {
@@ -160,7 +160,7 @@ describe('@CronOnce', () => {
     expect(await app.get(Reports).nightly()).toBe('the report of no time');
   });
 
-  it('is named by the class of the object, where a base class has the method', async () => {
+  it('names an inherited job after the class of the object', async () => {
     class Base {
       @CronOnce('0 3 * * *')
       nightly(): void {}
@@ -172,7 +172,7 @@ describe('@CronOnce', () => {
     expect(jobs.map(({ job }) => job)).toEqual(['Sales.nightly', 'Stock.nightly']);
   });
 
-  it('may stand on a method more than once, with names', async () => {
+  it('accepts several decorators on a method if they have names', async () => {
     class Reports {
       @CronOnce('0 4 * * *', { name: 'second' })
       @CronOnce('0 3 * * *')
@@ -183,7 +183,7 @@ describe('@CronOnce', () => {
     expect(jobs.map(({ job }) => job)).toEqual(['Reports.nightly', 'second']);
   });
 
-  it('is one job where a provider has two names', async () => {
+  it('runs one job for a provider with two names', async () => {
     class Reports {
       @CronOnce('0 3 * * *')
       nightly(): void {}
@@ -193,7 +193,7 @@ describe('@CronOnce', () => {
     expect(app.get(CronJobs).status()).toHaveLength(1);
   });
 
-  it('keeps what other decorators left on the method', () => {
+  it('keeps the metadata of other decorators on the method', () => {
     const Mark = (target: object, name: string | symbol, descriptor: PropertyDescriptor) =>
       Reflect.defineMetadata('mark', 'kept', descriptor.value as object);
     class Reports {
@@ -205,7 +205,7 @@ describe('@CronOnce', () => {
     expect(Reflect.getMetadata('mark', method)).toBe('kept');
   });
 
-  it('has a lock whose name is valid, however long that of the job is', () => {
+  it('gives the lock a valid name, however long the name of the job is', () => {
     for (const job of ['Reports.nightly', 'x'.repeat(123), 'y'.repeat(500), 'a|b c:d']) {
       expect(lockOfJob(job)).toMatch(/^cron:[^\s|]+$/);
       expect(lockOfJob(job).length).toBeLessThanOrEqual(128);
@@ -218,11 +218,11 @@ describe('a run that hangs', () => {
     ['* * * * * *', 5],
     ['* * * * *', 10],
     ['0 3 * * *', 24 * 60],
-  ])('of %s is given up after %s minutes, unless the job says when', async (schedule, minutes) => {
+  ])('of the schedule %s is given up after %s minutes by default', async (schedule, minutes) => {
     const apps = new Apps();
     const app = await apps.start({});
     const jobs = app.get(CronJobs);
-    // Only the first one: the next run begins as soon as it is given up.
+    // Only the first run hangs, because the next one starts when the hanging run is given up.
     const runs = [new Promise<void>(() => {})];
     jobs.add('hangs', schedule, () => runs.pop());
     const tooLong = () => jobs.status()[0]!.runCounts['too-long'];
@@ -250,7 +250,7 @@ describe('the configuration of jobs', () => {
     }
   }
 
-  it('wins over the decorator, after injection, and leaves what is undefined in it', async () => {
+  it('overrides the decorator, even after injection, except for undefined values', async () => {
     const jobs = { 'Reports.nightly': { schedule: '0 4 * * *', timeZone: undefined } };
     const cron = { jobs: { ...jobs, cleanup: '* * * * *' } };
     const app = await new Apps().start({ providers: [Reports], cron });
@@ -261,7 +261,7 @@ describe('the configuration of jobs', () => {
     ]);
   });
 
-  it('puts out a job, of which nothing is looked at then', async () => {
+  it('can disable a job, which is then not validated', async () => {
     class Wrong {
       @CronOnce('no schedule', { disabled: true, timeZone: 'Mars/Base' })
       never(): void {}
@@ -272,7 +272,7 @@ describe('the configuration of jobs', () => {
     expect(status.map(({ job }) => job)).toEqual(['Reports.nightly']);
   });
 
-  it('runs no job where `enabled` is false, but on demand', async () => {
+  it('runs no job on schedule if `enabled` is false, but still runs jobs on demand', async () => {
     const apps = new Apps();
     const cron = { enabled: false, jobs: { cleanup: '* * * * *' } };
     const app = await apps.start({ providers: [Reports], cron });
@@ -285,7 +285,7 @@ describe('the configuration of jobs', () => {
 });
 
 describe('CronJobs', () => {
-  it('adds a job, replaces it by one of its name, and removes it', async () => {
+  it('adds a job, replaces the job of the same name, and removes it', async () => {
     const apps = new Apps();
     const app = await apps.start({});
     const jobs = app.get(CronJobs);
@@ -307,7 +307,7 @@ describe('CronJobs', () => {
     await expect(jobs.runNow('mails')).rejects.toMatchObject(refused);
   });
 
-  it('runs a job now, and throws what it throws', async () => {
+  it('runs a job immediately, and throws the error of the job', async () => {
     const app = await new Apps().start({});
     const jobs = app.get(CronJobs);
     jobs.add('mails', '0 3 * * *', () => Promise.reject(new Error('no paper')));
@@ -317,8 +317,8 @@ describe('CronJobs', () => {
   });
 });
 
-describe('what cannot work', () => {
-  it('is refused at the start, all of it at once', async () => {
+describe('an invalid job configuration', () => {
+  it('is refused at the start, together with all others', async () => {
     const wrong = { utcOffset: 60, timeZone: 'UTC', disabled: 'no', every: 3 } as object;
     class Reports {
       @CronOnce('* * * * *', wrong)
@@ -367,16 +367,16 @@ describe('what cannot work', () => {
     }
   });
 
-  it.each([null, 'nightly'])('is a map of the module that is none: %s', async (jobs) => {
+  it.each([null, 'nightly'])('may be a job map that is no object: %s', async (jobs) => {
     const failure = await faultsOf({ providers: [], cron: { jobs } as object });
     expect(failure).toMatch(/Expected `cron.jobs` to be an object, got [^\n]*$/);
   });
 
-  it('is a zone of the module that there is not', async () => {
+  it('may be an unknown time zone of the module', async () => {
     expect(await faultsOf({ cron: { timeZone: 'Venus/Base' } })).toContain('"Venus/Base"');
   });
 
-  it('is a class that two modules provide, which are both named', async () => {
+  it('may be a class that two modules provide, and the error names both', async () => {
     class Reports {
       @CronOnce('0 3 * * *')
       nightly(): void {}
@@ -390,9 +390,9 @@ describe('what cannot work', () => {
   });
 
   it.each([
-    ['of a request', { scope: Scope.REQUEST }],
-    ['of each who asks', { scope: Scope.TRANSIENT }],
-  ])('is an object %s', async (_, scope) => {
+    ['with request scope', { scope: Scope.REQUEST }],
+    ['with transient scope', { scope: Scope.TRANSIENT }],
+  ])('may be a provider %s', async (_, scope) => {
     @Injectable(scope)
     class Reports {
       @CronOnce('0 3 * * *')
@@ -401,7 +401,7 @@ describe('what cannot work', () => {
     expect(await faultsOf({ providers: [Reports] })).toMatch(/Reports.nightly of App: Its class/);
   });
 
-  it('is a name that a minifier gave, unless the job has one of its own', async () => {
+  it('may be a minified class name, unless the job has its own name', async () => {
     class R {
       @CronOnce('0 3 * * *')
       nightly(): void {}
@@ -413,7 +413,7 @@ describe('what cannot work', () => {
     expect(failure).not.toContain('R.named');
   });
 
-  it('is an application without LockModule, by the error of Nest', async () => {
+  it('may lack LockModule, which Nest itself reports', async () => {
     class Reports {
       @CronOnce('0 3 * * *')
       nightly(): void {}
@@ -427,7 +427,7 @@ describe('what cannot work', () => {
 });
 
 describe('the log of jobs', () => {
-  it('has an error where another application has the name', async () => {
+  it('has an error if another application uses the same job name', async () => {
     const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
     const apps = new Apps();
     class Tasks {
@@ -446,7 +446,7 @@ describe('the log of jobs', () => {
     expect(status!.sharedWith).toBe('shop');
   });
 
-  it('has the error of a run, and goes on', async () => {
+  it('has the error of each failed run, and later runs continue', async () => {
     const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
     const apps = new Apps();
     class Reports {
@@ -478,7 +478,7 @@ describe('the log of jobs', () => {
     [{ kind: 'shared', application: 'shop' }, 'error', /application shop as well/],
     [{ kind: 'ahead', settledMs: 8.7e15, nowMs: 1000 }, 'warn', /8700000000000000/],
     [{ kind: 'unavailable', error: new Error('no way') }, 'warn', /waits for its lock.*no way/],
-  ])('says of %j as %s what there is to do', (event, level, text) => {
+  ])('reports the event %j at level %s, with what to do', (event, level, text) => {
     const said = { error: '', warn: '' };
     for (const name of ['error', 'warn'] as const) {
       const note = (line: unknown) => void (said[name] += String(line));

@@ -1,6 +1,6 @@
 /**
- * Whoever waits for an id before the start of the application has begun. Nest waits for an async
- * factory and so never begins: the log names that wait and its cure.
+ * Callers that wait for an ID before the start of the application has begun. If an async factory
+ * awaits an ID, Nest never begins the start. The log names that wait and its remedy.
  */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Logger, type DynamicModule, type LoggerService } from '@nestjs/common';
@@ -70,7 +70,7 @@ describe.each(KINDS)('a caller of %s', (_, moduleOf) => {
     };
   }
 
-  it('that an async factory awaits is named in the log after 5 s, once', async () => {
+  it('in an awaited async factory is named in the log after 5 s, once', async () => {
     const wait = new AbortController();
     const { signal } = wait;
     let isAsked = false;
@@ -92,7 +92,7 @@ describe.each(KINDS)('a caller of %s', (_, moduleOf) => {
     expect(app.get('first')).toBe('no id');
   });
 
-  it('that waits without init() is named, and served by it', async () => {
+  it('before init() is named in the log, and gets its ID after init()', async () => {
     const { time, warned, compiled } = made(() => undefined);
     app = await compiled;
     const ids = app.get(IdMaker);
@@ -106,7 +106,7 @@ describe.each(KINDS)('a caller of %s', (_, moduleOf) => {
     expect(typeof (await waited)).toBe('bigint');
   });
 
-  it('that waits in a constructor, and keeps nobody from starting, is not named', async () => {
+  it('in a constructor that does not block the start is not named', async () => {
     let first: Promise<bigint> | undefined;
     const { time, warned, compiled } = made((ids) => void (first = ids.nextIdAsync()));
     app = await compiled;

@@ -1,4 +1,4 @@
-/** What the parts of a running generator are told, and how its renewals are spread over time. */
+/** How a running generator reacts to its lease, and how its renewals are spread over time. */
 import { describe, expect, it, jest } from '@jest/globals';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
@@ -18,7 +18,7 @@ import { RefreshAlive } from '../../lib/nest/refresh-alive.job.js';
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a generator', () => {
-  it('does not run ahead of the clock where a restart forgets the ranges', async () => {
+  it('does not run ahead of the clock if a restart loses the ranges', async () => {
     const time = new SettableTime();
     const start = (isVolatile: boolean) => {
       const support = new MemorySupport({ clock: time });
@@ -32,7 +32,7 @@ describe('a generator', () => {
     await forgotten.close();
   });
 
-  it('serves whoever waits when the lease is granted, before any timer', async () => {
+  it('serves waiting callers when the lease is granted, without any timer', async () => {
     const time = new SettableTime();
     const support = new MemorySupport({ clock: time });
     const lease = support.getNextWorkId.bind(support);

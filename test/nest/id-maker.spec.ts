@@ -1,5 +1,6 @@
 /**
- * IdMaker at the edge of the clock, with time that the test moves.
+ * IdMaker when the IDs of a tick are used up, with time that the test moves. Also segments, and the
+ * fake for tests.
  */
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
@@ -41,8 +42,8 @@ async function start(workerId: number) {
   return { app, time, ids: app.get(IdMaker), looks };
 }
 
-describe('when the ids of a tick are spent', () => {
-  it('nextIdAsync() gives the event loop its turn, looks seldom, and is counted', async () => {
+describe('when the IDs of a tick are used up', () => {
+  it('nextIdAsync() yields to the event loop, rarely reads the clock, and is counted', async () => {
     const { app, time, ids, looks } = await start(800);
     ids.nextIds(4096);
     const before = looks();
@@ -58,7 +59,7 @@ describe('when the ids of a tick are spent', () => {
     await app.close();
   });
 
-  it('serves everybody who waits, each with an id of its own', async () => {
+  it('every waiting caller gets an ID of its own', async () => {
     const { app, time, ids } = await start(801);
     ids.nextIds(4096);
     const waiting = Array.from({ length: 300 }, () => ids.nextIdAsync());
@@ -68,8 +69,8 @@ describe('when the ids of a tick are spent', () => {
   });
 });
 
-describe('in bulk', () => {
-  it('texts are the ids', async () => {
+describe('nextIdStrings()', () => {
+  it('returns the IDs as strings', async () => {
     const { app, ids } = await start(802);
     const texts = ids.nextIdStrings(1000);
     expect(texts.map((text) => ids.parse(text).sequence)).toEqual([...texts.keys()]);
@@ -82,7 +83,7 @@ describe('in bulk', () => {
 });
 
 /*
- * SegmentsModule and startSegments(): ids without a worker id, segments of a counter.
+ * SegmentsModule and startSegments() generate IDs from segments of a counter, without a worker ID.
  */
 const segmentsOf = (store: CountingStore) => ({ store, counter: 'order', stepMin: 10 });
 
@@ -100,7 +101,7 @@ async function faultsOf(options: object): Promise<readonly string[]> {
 }
 
 describe('an application with segments', () => {
-  it('makes dense numbers by the same IdMaker, and gives the rest back', async () => {
+  it('generates consecutive numbers with an IdMaker, and returns the unused ones', async () => {
     const store = new CountingStore();
     const options = { store, counter: 'order', stepMin: 100, lastsMs: 1000 };
     const app = await application(options);
@@ -116,7 +117,7 @@ describe('an application with segments', () => {
     expect(codeOf(() => ids.nextId())).toBe('NOT_READY');
   });
 
-  it('has no job, no worker id, no layout, and says why', async () => {
+  it('has no job, no worker ID and no layout, and its errors explain why', async () => {
     const store = new CountingStore();
     const app = await application(segmentsOf(store));
     const ids = app.get(IdMaker);
@@ -135,7 +136,7 @@ describe('an application with segments', () => {
     await app.close();
   });
 
-  it('shows how it stands', async () => {
+  it('reports its state in the status and in the health check', async () => {
     const store = new CountingStore();
     const time = new SettableTime();
     const app = await application({ ...segmentsOf(store), clock: time, timers: time });
@@ -159,7 +160,7 @@ describe('an application with segments', () => {
     expect(healthOf(ids).status).toBe('down');
   });
 
-  it('a start that fails leaves nothing open', async () => {
+  it('leaves nothing open if its start fails', async () => {
     const store = new CountingStore();
     store.next = undefined;
     const starting = application(segmentsOf(store));
@@ -167,7 +168,7 @@ describe('an application with segments', () => {
     expect(store.closedCount).toBe(1);
   });
 
-  it('starts without a number where it is lazy', async () => {
+  it('starts without a number if it is lazy', async () => {
     const store = new CountingStore();
     store.isDown = true;
     const app = await application({ ...segmentsOf(store), lazy: true });
@@ -179,7 +180,7 @@ describe('an application with segments', () => {
   });
 });
 
-describe('segments beside snowflake ids', () => {
+describe('segments next to snowflake IDs', () => {
   const both = (...names: (string | undefined)[]) => {
     const store = new CountingStore();
     const [name, other] = names;
@@ -192,7 +193,7 @@ describe('segments beside snowflake ids', () => {
     });
   };
 
-  it('are two generators of one application', async () => {
+  it('are two generators in one application', async () => {
     const app = await both(undefined, 'invoices').compile();
     await app.init();
     const [ids, numbers] = [app.get(IdMaker), app.get<IdMaker>(getIdMakerToken('invoices'))];
@@ -207,14 +208,14 @@ describe('segments beside snowflake ids', () => {
     await app.close();
   });
 
-  it('are refused under one name', async () => {
+  it('are refused if both have the same name', async () => {
     await expect(both('a', 'a').compile()).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringContaining("registered 2 times with the name 'a'") as unknown,
     });
   });
 
-  it('ask no store where a fake takes the place of the IdMaker', async () => {
+  it('contact no store if a fake replaces the IdMaker', async () => {
     const store = new CountingStore();
     const app = await Test.createTestingModule({
       imports: [SegmentsModule.forRootAsync({ useFactory: () => segmentsOf(store) })],
@@ -230,7 +231,7 @@ describe('segments beside snowflake ids', () => {
 });
 
 describe('a script with segments', () => {
-  it('gives back what it did not use', async () => {
+  it('returns the numbers that it did not use', async () => {
     const store = new CountingStore();
     for (const first of [1n, 3n]) {
       await using snowflake = await startSegments(segmentsOf(store));
@@ -240,8 +241,8 @@ describe('a script with segments', () => {
   });
 });
 
-describe('options', () => {
-  it('are refused all at once, those of a worker id too', async () => {
+describe('options of segments', () => {
+  it('are refused all at once, including the options of a worker ID', async () => {
     const store = new CountingStore();
     const given = { store, counter: 'a b', stepMin: 0, lossGap: 1, workerId: 7, wrong: 1 };
     expect(await faultsOf({ ...given, callTimeoutMs: 0, lazy: 1 })).toEqual([
@@ -260,7 +261,7 @@ describe('options', () => {
     [{}, 'Expected `store`'],
     ['nope://app:secret@db/shop', 'No counter store handles this URL'],
     ['postgres://app:secret@db/shop?counter=x', 'known are'],
-  ])('%j is no store, which is said with the other faults', async (store, said) => {
+  ])('refuse %j as a store, together with the other errors', async (store, said) => {
     const faults = await faultsOf({ store, counter: 'a b' });
     expect(faults.join('\n')).not.toContain('secret');
     expect(faults.toSorted()).toEqual(
@@ -269,11 +270,11 @@ describe('options', () => {
     expect(faults).toHaveLength(2);
   });
 
-  it.each([undefined, null, 'redis://x'])('that are %j are refused', async (options) => {
+  it.each([undefined, null, 'redis://x'])('are refused if they are %j', async (options) => {
     expect(await faultsOf(options as never)).toEqual([expect.stringContaining("counter: 'order'")]);
   });
 
-  it('that are refused leave no store open that was made of a URL', async () => {
+  it('leave no store open that was created from a URL, if they are refused', async () => {
     const closing = jest.spyOn(RedisCounters.prototype, 'close');
     await faultsOf({ stores: ['redis://127.0.0.1:1', new CountingStore()], counter: 'a b' });
     expect(closing).toHaveBeenCalledTimes(1);
@@ -289,18 +290,18 @@ describe('options', () => {
     [{ counter: 'x', store: new CountingStore(), lastsMs: 1 }, '`lastsMs`'],
     [{ counter: 'x', store: new CountingStore(), startAt: -1n }, '`startAt`'],
     [{ counter: 'x', store: new CountingStore(), step: 1 }, 'no option `step`'],
-  ])('of segments %#', async (options, said) => {
+  ])('are refused: case %#', async (options, said) => {
     const [fault] = await faultsOf(options);
     expect(fault).toContain(said);
   });
 
-  it('a fixed start is refused where the counter can be lost', async () => {
+  it('refuse a fixed start if the counter can be lost', async () => {
     const store = Object.assign(new CountingStore(), { lossWindowMs: 1000 });
     const [fault] = await faultsOf({ store, counter: 'x', startAt: 1n });
     expect(fault).toContain('A fixed `startAt` is refused');
   });
 
-  it('the same store twice is one store', async () => {
+  it('refuse a duplicate store', async () => {
     const store = new CountingStore();
     const [fault] = await faultsOf({ stores: [store, store], counter: 'x' });
     expect(fault).toContain('twice');
@@ -308,11 +309,11 @@ describe('options', () => {
 });
 
 /*
- * The fake for tests of applications: the same ids in each run and in each application, and all
- * that an IdMaker has.
+ * The fake for tests of applications: it returns the same IDs in each run and in each application,
+ * and has every member of an IdMaker.
  */
 describe('fakeIdMaker()', () => {
-  it('counts from 1, whichever way it is asked', async () => {
+  it('counts from 1 with every method', async () => {
     const ids = fakeIdMaker();
     const target = new BigUint64Array(2);
     ids.fill(target);
@@ -327,7 +328,7 @@ describe('fakeIdMaker()', () => {
     expect(ids.status).toMatchObject({ state: 'active', workerId: 0, issuedCount: 10 });
   });
 
-  it('has everything that an IdMaker has', () => {
+  it('has every member of an IdMaker', () => {
     const fake = fakeIdMaker() as unknown as Record<string, unknown>;
     const descriptors = Object.getOwnPropertyDescriptors(IdMaker.prototype);
     for (const [name, { value }] of Object.entries(descriptors)) {
@@ -337,7 +338,7 @@ describe('fakeIdMaker()', () => {
     expect(() => fakeIdMaker().sharedLease).toThrow(/no lease to share/);
   });
 
-  it('makes ids of a layout when it begins with one', () => {
+  it('generates IDs of a layout if its first ID belongs to that layout', () => {
     const layout = layouts.snowflake();
     const timestampMs = Date.parse('2026-01-01T00:00:00Z');
     const ids = fakeIdMaker({ from: layout.compose({ timestampMs, workerId: 1 }) });
@@ -346,11 +347,11 @@ describe('fakeIdMaker()', () => {
     expect(parts[2]).toMatchObject({ timestampMs, workerId: 1 });
   });
 
-  it.each([-1, -1n, 1.5, Number.NaN, 2 ** 53, '1', null])('refuses to begin with %p', (from) => {
+  it.each([-1, -1n, 1.5, Number.NaN, 2 ** 53, '1', null])('refuses to start from %p', (from) => {
     expect(() => fakeIdMaker({ from: from as never })).toThrow(/Expected `from` to be a bigint or/);
   });
 
-  it('gives the same ids in the second application of a process as in the first', async () => {
+  it('returns the same IDs in the second application of a process as in the first', async () => {
     const made: string[][] = [];
     for (let n = 0; n < 2; n++) {
       const options = { support: 'redis://127.0.0.1:1' };
@@ -387,7 +388,7 @@ describe('an application that reads the environment', () => {
 
   afterEach(() => void delete process.env[variable]);
 
-  it('needs the variable in its tests too, and contacts no store', async () => {
+  it('needs the variable in its tests as well, and contacts no store', async () => {
     await expect(start()).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     process.env[variable] = 'redis://127.0.0.1:1';
     const app = await start();
@@ -396,7 +397,7 @@ describe('an application that reads the environment', () => {
   });
 });
 
-describe('an IdMaker that is overridden', () => {
+describe('an overridden IdMaker', () => {
   const nodeEnv = process.env['NODE_ENV'];
 
   afterEach(() => {
@@ -419,7 +420,7 @@ describe('an IdMaker that is overridden', () => {
     return warn.mock.calls.map(([text]) => text);
   }
 
-  it('is a warning in production, and none elsewhere', async () => {
+  it('causes a warning in production, and none elsewhere', async () => {
     expect(await warningsIn('production')).toEqual([
       expect.stringMatching(
         /^IdMaker is overridden, so ids come from a fake .* Remove the override/,

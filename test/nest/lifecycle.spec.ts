@@ -1,6 +1,6 @@
 /**
- * The generator's place in an application: ready before its first hook, there until after its
- * last, in any order of imports.
+ * The generator's lifecycle in an application: ready before the first hook and available until
+ * after the last one, in any order of imports.
  */
 import v8 from 'node:v8';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
@@ -34,10 +34,10 @@ import { startFirstEndLast } from '../../lib/nest/lifecycle.js';
 import { SNOWFLAKE_LIFECYCLE } from '../../lib/nest/tokens.js';
 import { turn } from '../../lib/time/timers.js';
 
-/** What a slow consumer of messages takes to finish what it has begun. */
+/** How long a slow message consumer takes to finish its work. */
 const DRAIN_MS = 600_000;
 
-/** Time that the test moves, with intervals that Nest's scheduler can end as it ends real ones. */
+/** Time that the test moves. Nest's scheduler can clear its intervals as it clears real ones. */
 class SchedulerTime extends SettableTime {
   override every(ms: number, run: () => void): TimerHandle {
     const handle = setInterval(() => undefined, 1_000_000_000).unref();
@@ -76,7 +76,7 @@ async function heldCountOf({ support }: Pick<World, 'support'>): Promise<number>
   return (await support.workers()).filter(({ holder }) => holder !== undefined).length;
 }
 
-/** A start may wait for the clock, which stands still unless the test moves it. */
+/** Moves the time until the work is done, because a start may wait for the clock. */
 async function settle(time: SettableTime, work: Promise<unknown>): Promise<void> {
   let isOver = false;
   const over = () => (isOver = true);
@@ -84,7 +84,7 @@ async function settle(time: SettableTime, work: Promise<unknown>): Promise<void>
   while (!isOver) await time.advance(100);
 }
 
-/** A global module of the application, listed before everything of ours. */
+/** A global module of the application that generates an ID in its first and in its last hook. */
 function draining({ time, support }: World) {
   const seen = { ids: [] as string[], heldCount: -1, isRenewed: false };
   @Injectable()
@@ -110,7 +110,7 @@ function draining({ time, support }: World) {
 }
 
 describe('a global module of the application, whatever the order of imports', () => {
-  it.each(['first', 'last'])('has ids in its first and last hook, listed %s', async (location) => {
+  it.each(['first', 'last'])('has IDs in its first and last hook, listed %s', async (location) => {
     const around = world();
     const { seen, Consumers } = draining(around);
     const ours = [around.snowflake, ScheduleModule.forRoot()];
@@ -118,7 +118,7 @@ describe('a global module of the application, whatever the order of imports', ()
     const app = await Test.createTestingModule({ imports }).compile();
     await settle(around.time, app.init());
     await app.close();
-    // Ten leases long nobody made an id: only renewals kept the range ahead of the clock.
+    // For ten lease lengths, only renewals kept the range ahead of the clock.
     const ids = [expect.any(String), expect.any(String)];
     expect(seen).toEqual({ ids, heldCount: 1, isRenewed: true });
     expect(await heldCountOf(around)).toBe(0);
@@ -129,7 +129,7 @@ describe('a global module of the application, whatever the order of imports', ()
   });
 });
 
-describe('where Nest keeps no distance of modules, or lets nobody set it', () => {
+describe('a version of Nest without a writable distance of modules', () => {
   const moduleWith = (more: object) => ({
     providers: new Map([[SNOWFLAKE_LIFECYCLE, {}]]),
     ...more,
@@ -139,7 +139,7 @@ describe('where Nest keeps no distance of modules, or lets nobody set it', () =>
     ['no distance', moduleWith({})],
     ['a distance that can only be read', Object.freeze(moduleWith({ distance: 1 }))],
     ['no providers', {}],
-  ])('nothing is touched: %s', (_, module) => {
+  ])('is left unchanged: %s', (_, module) => {
     const before = { ...module };
     const modules = new Map([['ours', module]]) as unknown as ModulesContainer;
     expect(() => startFirstEndLast(modules, SNOWFLAKE_LIFECYCLE)).not.toThrow();
@@ -147,7 +147,7 @@ describe('where Nest keeps no distance of modules, or lets nobody set it', () =>
     expect(() => startFirstEndLast(undefined, SNOWFLAKE_LIFECYCLE)).not.toThrow();
   });
 
-  it('the order of imports decides, and ids made too late are refused, never doubled', async () => {
+  it('lets the order of imports decide, and refuses IDs instead of duplicating them', async () => {
     const around = world();
     const { seen, Consumers } = draining(around);
     const imports = [ScheduleModule.forRoot(), Consumers, around.snowflake];
@@ -164,11 +164,12 @@ describe('where Nest keeps no distance of modules, or lets nobody set it', () =>
 });
 
 /*
- * What an application may do to the generator: log with a logger that throws, give a support whose
- * advice fails, start while a snapshot is built, replace the IdMaker. None of it costs the lease.
+ * What an application may do to the generator: log with a logger that throws, pass a support whose
+ * advice fails, start while Node builds a snapshot, or replace the IdMaker. The lease survives all
+ * of it.
  */
-describe('an application that starts before the last one has closed, as in a hot reload', () => {
-  it('generates other ids, by other worker ids, and goes on after that', async () => {
+describe('an application that starts before the previous one closes, as in a hot reload', () => {
+  it('generates other IDs with another worker ID, and continues after that close', async () => {
     const time = new SchedulerTime();
     const rows = new MemoryRows(time);
     const started = async () => {
@@ -193,7 +194,7 @@ describe('an application that starts before the last one has closed, as in a hot
     await settle(time, app.close());
   });
 
-  it('is refused the static worker id of the last one, and has it once that has closed', async () => {
+  it('is refused the static worker ID of the previous one until that one has closed', async () => {
     const started = async () => {
       const imports = [ScheduleModule.forRoot(), SnowflakeModule.forRoot({ workerId: 911 })];
       const app = await Test.createTestingModule({ imports }).compile();
@@ -206,8 +207,8 @@ describe('an application that starts before the last one has closed, as in a hot
   });
 });
 
-describe('troubles', () => {
-  /** Nothing listens there: a connection would fail at once. */
+describe('failures around the generator', () => {
+  /** No server listens there, so a connection would fail at once. */
   const NOWHERE = 'redis://127.0.0.1:1';
 
   const moduleOf = (options: SnowflakeModuleOptions) =>
@@ -225,7 +226,7 @@ describe('troubles', () => {
   };
 
   describe('a logger that throws', () => {
-    it('changes nothing, and its lines go to the warnings of Node', async () => {
+    it('changes nothing, and its lines become warnings of Node', async () => {
       const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
       const support = new MemorySupport({ rows: new MemoryRows() });
       const app = await moduleOf({ support }).compile();
@@ -233,7 +234,7 @@ describe('troubles', () => {
       await app.init();
       const [ids, job] = [app.get(IdMaker), app.get(RefreshAlive)];
       expect([ids.status.state, typeof ids.nextId()]).toEqual(['active', 'bigint']);
-      // A line at each level: the lease is dropped, no other is had, then one is.
+      // One line at each level: a lost lease, a failed request, a granted lease.
       jest.spyOn(support, 'refreshAlive').mockResolvedValueOnce({ status: 'cloned' });
       const refusal = new SnowflakeError('STORE_UNAVAILABLE', 'planted', { retryable: false });
       jest.spyOn(support, 'getNextWorkId').mockRejectedValueOnce(refusal);
@@ -249,7 +250,7 @@ describe('troubles', () => {
   });
 
   describe('a line in the log', () => {
-    it('is one line and steers no terminal, whatever the support says', async () => {
+    it('is a single line without control characters, whatever the support returns', async () => {
       const text = 'a\nforged line \u001b[2J \u009b31m \u202e reversed';
       const advice = async () => [text];
       const app = await moduleOf({
@@ -267,11 +268,11 @@ describe('troubles', () => {
   describe('advice of a support', () => {
     it.each([
       ['throws', failing],
-      ['is rejected', async () => failing()],
-      ['is no promise', () => ['a sentence']],
-      ['is nothing', () => undefined],
-      ['is no list', async () => 'a sentence'],
-    ])('that %s disturbs nobody', async (_, advice) => {
+      ['rejects', async () => failing()],
+      ['returns no promise', () => ['a sentence']],
+      ['returns undefined', () => undefined],
+      ['resolves to no list', async () => 'a sentence'],
+    ])('that %s has no effect', async (_, advice) => {
       const support = Object.assign(new StaticSupport(900), { advice: advice as never });
       const app = await moduleOf({ support }).compile();
       await app.init();
@@ -281,8 +282,8 @@ describe('troubles', () => {
     });
   });
 
-  describe('a release that takes longer than a shutdown waits for it', () => {
-    it('ends later, and the support is closed again', async () => {
+  describe('a release that outlasts the shutdown', () => {
+    it('ends later, and the support is then closed again', async () => {
       const time = new SettableTime();
       const support = new MemorySupport({ rows: new MemoryRows(time) });
       let resolve: () => void = () => undefined;
@@ -300,23 +301,23 @@ describe('troubles', () => {
     });
   });
 
-  describe('a support that cannot be closed', () => {
+  describe('a support whose close() fails', () => {
     it.each([
       ['throws', failing],
-      ['is rejected', async () => failing()],
+      ['rejects', async () => failing()],
     ])('and %s does not keep the application from closing', async (_, close) => {
       const support = Object.assign(new StaticSupport(901), { close });
       const app = await moduleOf({ support }).compile();
       await app.init();
-      // Asked directly: Nest 12 logs what a hook throws, Nest 11 ends the process for it.
+      // Called directly: Nest 12 logs an error of a hook, Nest 11 ends the process.
       await app.get<OnApplicationShutdown>(SNOWFLAKE_LIFECYCLE).onApplicationShutdown();
       expect(app.get(IdMaker).status.state).toBe('released');
       await app.close();
     });
   });
 
-  describe('while a startup snapshot is built', () => {
-    it.each([true, false])('no lease is taken, lazy: %s', async (lazy) => {
+  describe('while Node builds a startup snapshot', () => {
+    it.each([true, false])('the generator requests no lease, lazy: %s', async (lazy) => {
       const support = new MemorySupport({ rows: new MemoryRows() });
       const ask = jest.spyOn(support, 'getNextWorkId');
       const app = await moduleOf({ support, lazy }).compile();
@@ -329,7 +330,7 @@ describe('troubles', () => {
   });
 
   describe('an IdMaker that a test replaces', () => {
-    it('is enough: no store is contacted, and entities get its ids', async () => {
+    it('contacts no store, and gives entities their IDs', async () => {
       const getNextWorkId = jest.fn(failing);
       const close = jest.fn(async () => undefined);
       const support: IDistributedSupport = { getNextWorkId, refreshAlive: failing, close };
@@ -346,7 +347,7 @@ describe('troubles', () => {
       expect(() => currentIdMaker()).toThrow(/No generator is running/);
     });
 
-    it('works with the URL of a Redis that is not there', async () => {
+    it('works with the URL of an unreachable Redis', async () => {
       const app = await moduleOf({ support: NOWHERE })
         .overrideProvider(IdMaker)
         .useValue(fakeIdMaker({ from: 7n }))

@@ -1,5 +1,6 @@
 /**
- * Locks in a Nest application: the module, `@Locked` on whatever Nest makes, and the shutdown.
+ * Locks in a Nest application: the module, `@Locked` on providers, controllers and jobs, and the
+ * shutdown.
  */
 import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from '@jest/globals';
@@ -97,12 +98,12 @@ describe('lock module', () => {
       });
     });
 
-    it('tells a misspelt option the one that was meant', async () => {
+    it('suggests the intended name for a misspelled option', async () => {
       const failure = openLocks({ locks: 'memory:', drainMS: 5 } as never);
       await expect(failure).rejects.toThrow('no option `drainMS`. Did you mean `drainMs`?');
     });
 
-    it('has the name of the application where undefined is given', async () => {
+    it('uses the default application name if undefined is given', async () => {
       const store = new MemoryLocks();
       const locks = await openLocks({ locks: store, application: undefined });
       await locks.using('a', async () => {
@@ -112,7 +113,7 @@ describe('lock module', () => {
       await locks.close();
     });
 
-    it('takes options from a factory, and a URL', async () => {
+    it('takes options from a factory, with a store given by URL', async () => {
       const module = await Test.createTestingModule({
         imports: [LockModule.forRootAsync({ useFactory: async () => ({ locks: 'memory:' }) })],
       })
@@ -123,7 +124,7 @@ describe('lock module', () => {
       await module.close();
     });
 
-    it('names all faults at once, and no secret', async () => {
+    it('names all errors at once, and no secret', async () => {
       const options = { locks: 'redis2://user:secret@host', ttlMs: 5, drainMs: -1 };
       const imports = [LockModule.forRoot(options)];
       const module = Test.createTestingModule({ imports }).setLogger(SILENT);
@@ -133,7 +134,7 @@ describe('lock module', () => {
     });
 
     it.each([[undefined], [null], [7], [{}], ['static:1'], [{ acquire: 1 }]])(
-      'takes no %s for a store',
+      'refuses %s as a store',
       async (locks) => {
         const options = { locks } as unknown as { locks: string };
         const imports = [LockModule.forRoot(options)];
@@ -152,7 +153,7 @@ describe('lock module', () => {
       expect(orders.locks).toEqual([['order:7'], ['order:8']]);
     });
 
-    it('refuses where somebody else holds it, or skips', async () => {
+    it('refuses or skips the call if another application holds the lock', async () => {
       const store = new MemoryLocks();
       const [one, other] = [
         await application({ providers: [Orders] }, store),
@@ -183,7 +184,7 @@ describe('lock module', () => {
       expect(orders.locks).toEqual([]);
     });
 
-    it.each(['undefined7', '::1', '2001:db8::'])('takes %s for a part of a key', async (id) => {
+    it.each(['undefined7', '::1', '2001:db8::'])('accepts %s as part of a key', async (id) => {
       const app = await application({ providers: [Orders] });
       expect(await app.get(Orders).pay({ id })).toBe(`${id} none`);
     });
@@ -194,7 +195,7 @@ describe('lock module', () => {
       ['an asynchronous generator', () => Readable.from([1]).iterator()],
       ['a stream', () => Readable.from(['a'])],
       ['a file', () => new StreamableFile(Buffer.of(1))],
-    ])('hands on no stream, which would go on without the lock: %s', async (_, made) => {
+    ])('refuses to return a stream, which would continue without the lock: %s', async (_, made) => {
       class Rows {
         @Locked('rows')
         async read(): Promise<object> {
@@ -207,7 +208,7 @@ describe('lock module', () => {
       await expect(read).rejects.toThrow(/^read is @Locked and returned a stream/);
     });
 
-    it('is refused where Nest did not make the object', async () => {
+    it('refuses calls on an object that Nest did not create', async () => {
       const orders = new Orders(new DistributedLock(new MemoryLocks()));
       expect(await codeOf(orders.pay({ id: '7' }))).toBe('CONFIG_INVALID');
     });
@@ -217,7 +218,7 @@ describe('lock module', () => {
       await expect(module.compile()).rejects.toThrow('DistributedLock');
     });
 
-    it('fails the start with every option that cannot be meant so', async () => {
+    it('fails the start, naming every invalid option', async () => {
       class Wrong {
         @Locked('a b', { onHeld: 'wait' as 'skip' })
         async run(): Promise<void> {}
@@ -234,7 +235,7 @@ describe('lock module', () => {
       );
     });
 
-    it('works in objects of any scope, and in classes that extend others', async () => {
+    it('works in providers of any scope, and in subclasses', async () => {
       @Injectable({ scope: Scope.REQUEST })
       class Requested extends Orders {
         constructor(@Inject(DistributedLock) lock: DistributedLock) {
@@ -303,7 +304,7 @@ describe('lock module', () => {
 
   describe('@Locked on a controller', () => {
     it.each(['below', 'above'])(
-      'leaves what other decorators say: they stand %s',
+      'keeps the metadata of other decorators, which are %s @Locked',
       async (where) => {
         Guard.seen.length = 0;
         const app = await application({ controllers: [OrdersController] });
@@ -353,7 +354,7 @@ describe('lock module', () => {
       }
     }
 
-    it.each(['below', 'above'])('runs once in three applications: it stands %s', async (name) => {
+    it.each(['below', 'above'])('runs once in three applications, %s @Cron', async (name) => {
       Jobs.runs = [];
       const store = new MemoryLocks();
       const apps = await Promise.all(
@@ -362,7 +363,7 @@ describe('lock module', () => {
         ),
       );
       for (const app of apps) void app.get(SchedulerRegistry).getCronJob(name).fireOnTick();
-      // A tick is not waited for; what is in memory takes a few turns.
+      // Nest does not wait for a tick. Locks in memory take a few turns of the event loop.
       for (let count = 0; count < 20; count++) await turn();
       expect(Jobs.runs).toEqual([name]);
       const { refused, acquired } = countsOf(apps);
@@ -371,7 +372,7 @@ describe('lock module', () => {
   });
 
   describe('a shutdown', () => {
-    it('waits for whoever runs under a lock, and refuses who comes later', async () => {
+    it('waits for the running section, and refuses later calls', async () => {
       const store = new MemoryLocks();
       const app = await application({ providers: [Orders] }, store);
       const locks = app.get(DistributedLock);
@@ -418,7 +419,7 @@ describe('lock module', () => {
     });
   });
 
-  // The compiler is asked here, and not at run time.
+  // Only the compiler checks these lines.
   class Typed {
     @Locked((id: string) => id)
     async takesAsMuch(_id: string): Promise<void> {}
@@ -444,8 +445,8 @@ describe('lock module', () => {
 });
 
 /*
- * What the log of an application says of its locks: one line for a pause of the store, however many
- * ask meanwhile, and one for a section that may hang.
+ * What the log of an application contains about its locks: one line for a pause of the store,
+ * however many callers wait, and one for a section that may hang.
  */
 describe('lock log', () => {
   let module: TestingModule | undefined;
@@ -475,7 +476,7 @@ describe('lock log', () => {
       expect(warnings).toEqual([expect.stringMatching(/grants none for another 500000 ms/)]);
     });
 
-    it('has one line more for the next one', async () => {
+    it('has another line for the next pause', async () => {
       const store = new MemoryLocks();
       store.acquire = async () => ({ status: 'wait', waitMs: 0 });
       const { warnings, locks } = await logged(store, {});
@@ -483,7 +484,7 @@ describe('lock log', () => {
       expect(warnings).toHaveLength(2);
     });
 
-    it('has one for a section that runs for ten times its ttl', async () => {
+    it('has one line for a section that runs for ten times its TTL', async () => {
       const time = new SettableTime();
       const ports = { clock: time, monotonic: { now: () => time.passedMs }, timers: time };
       const { warnings, locks } = await logged(new MemoryLocks({ clock: time }), ports);

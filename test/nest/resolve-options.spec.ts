@@ -1,5 +1,6 @@
 /**
- * Bad options: each gives CONFIG_INVALID with the value in it, and all of them are found at once.
+ * Invalid options: each causes CONFIG_INVALID with the value in the message, and one error lists
+ * all of them.
  */
 import { describe, expect, it } from '@jest/globals';
 import { ScheduleModule } from '@nestjs/schedule';
@@ -61,7 +62,7 @@ describe('options', () => {
   ];
 
   describe('options', () => {
-    it.each(WRONG)('%s in %j is refused, showing the value', async (name, options, value) => {
+    it.each(WRONG)('refuse %s in %j, showing the value', async (name, options, value) => {
       const [fault, ...more] = await faultsOf({ workerId: 7, ...options });
       expect(fault).toContain(name);
       expect(fault).toContain(value);
@@ -78,14 +79,14 @@ describe('options', () => {
       [{}, 'object'],
       [7, 'number'],
       [null, 'null'],
-    ])('the support %j is refused', async (support, format) => {
+    ])('refuse the support %j', async (support, format) => {
       const faults = await faultsOf({ support });
       expect(faults).toHaveLength(1);
       expect(faults[0]).toContain(format);
       expect(faults[0]).not.toContain('secret');
     });
 
-    it('a misspelt name is told the one that was meant, and any other all there are', async () => {
+    it('suggest the name for a misspelled option, and list all for an unknown one', async () => {
       const [misspelt, far] = await faultsOf({ workerId: 1, leaseTTlMS: 60_000, retries: 3 });
       expect(misspelt).toMatch(
         /has no option `leaseTTlMS`\. Did you mean `leaseTtlMs`\? The options/,
@@ -93,7 +94,7 @@ describe('options', () => {
       expect(far).toMatch(/has no option `retries`\. The options are support, /);
     });
 
-    it('a worker id must be given, one way', async () => {
+    it('require exactly one source of the worker ID', async () => {
       const [fault, ...more] = await faultsOf({});
       expect([fault, more]).toEqual([expect.stringContaining('Neither `support`'), []]);
       expect(fault).not.toContain('environment');
@@ -106,7 +107,7 @@ describe('options', () => {
       ]);
     });
 
-    it('the ttl must outlast two renewals and a failover', async () => {
+    it('require a TTL longer than two renewals and a failover', async () => {
       const faults = await faultsOf({ workerId: 1, leaseTtlMs: 20_000 });
       expect(faults).toEqual([expect.stringContaining('exceed 22000')]);
       const support = 'redis+cluster://127.0.0.1:7000';
@@ -115,7 +116,7 @@ describe('options', () => {
       ]);
     });
 
-    it('the unit must leave room for ids where a registry leases, and only there', async () => {
+    it('require room for IDs in a time unit, but only if a registry leases', async () => {
       const fields = [
         ['timestamp', 33],
         ['worker', 10],
@@ -129,26 +130,26 @@ describe('options', () => {
       expect(await faultsOf({ support: 'redis://h', layout: layouts.baidu() })).toEqual([]);
     });
 
-    it('what was once a choice is refused with what to do instead', async () => {
+    it('refuse a removed choice, with the replacement', async () => {
       const [fault, ...more] = await faultsOf({ workerId: 1, onFreshRegistry: 'trust' });
       expect(fault).toContain("`onFreshRegistry: 'trust'` is gone");
       expect(fault).toContain('snowflake registry create');
       expect(more).toEqual([]);
     });
 
-    it('a start that waits for exact times must be given the time', async () => {
+    it('require a start timeout that is long enough for a start that waits', async () => {
       expect(await faultsOf({ support: 'redis://h', onFreshRegistry: 'wait' })).toEqual([
         expect.stringContaining('`startTimeoutMs` to exceed 60000'),
       ]);
     });
 
-    it('how far ids run ahead is left to the lease, but where it is said', async () => {
+    it('leave the limit of IDs ahead of the clock to the lease, unless one is set', async () => {
       expect((await resolved({ workerId: 1 })).aheadMsMax).toBeUndefined();
       expect((await resolved({ workerId: 1, aheadMsMax: 9 })).aheadMsMax).toBe(9);
     });
 
     it.each(['toString', 'constructor', 'valueOf', 'hasOwnProperty', '__proto__', 'ttlMs'])(
-      '%s is an unknown option, like any other name',
+      'refuse %s as unknown, like any other name',
       async (name) => {
         const options = Object.fromEntries([
           ['workerId', 7],
@@ -160,7 +161,7 @@ describe('options', () => {
       },
     );
 
-    it('options may be getters of a class', async () => {
+    it('may be getters of a class', async () => {
       class Options {
         readonly workerId = 1;
         get lazy() {
@@ -170,7 +171,7 @@ describe('options', () => {
       expect((await resolved(new Options())).lazy).toBe(true);
     });
 
-    it('a field of the layout may be named as what every object has', async () => {
+    it('accept a layout whose field has the name of a member of every object', async () => {
       const layout = new BitLayout({
         fields: [
           ['timestamp', 41],
@@ -181,22 +182,22 @@ describe('options', () => {
       expect((await resolved({ workerId: 1, layout })).workerIds).toEqual({ min: 0, max: 1023 });
     });
 
-    it('every fault is reported at once', async () => {
+    it('report every error at once', async () => {
       const options = { leaseTtlMs: 1, aheadMsMax: -1, epoch: 'x', support: 'nope', wrong: 1 };
       expect(await faultsOf(options, false)).toHaveLength(6);
     });
 
-    it.each([undefined, null, 'redis://x'])('options that are %j are refused', async (options) => {
+    it.each([undefined, null, 'redis://x'])('are refused if they are %j', async (options) => {
       expect(await faultsOf(options)).toHaveLength(1);
     });
 
-    it('0 is a worker id like any other', async () => {
+    it('accept 0 as a worker ID', async () => {
       const config = await resolved({ workerId: 0, aheadMsMax: 0, reserveMs: 0 });
       expect(config.workerIds).toEqual({ min: 0, max: 1023 });
       expect([config.aheadMsMax, config.lease.reserveMs]).toEqual([0, 0]);
     });
 
-    it('fixed worker fields leave the rest to be leased', async () => {
+    it('with fixed worker fields leave the other fields to be leased', async () => {
       const layout = layouts.twitter();
       const workerFields = { datacenter: 3 };
       const support = 'redis://127.0.0.1:1';
@@ -210,7 +211,7 @@ describe('options', () => {
       ]);
     });
 
-    it('an epoch of its own moves a preset', async () => {
+    it('may move a preset to another epoch', async () => {
       const epoch = '2025-06-01T00:00:00Z';
       const fromPreset = await resolved({ workerId: 1, layout: layouts.twitter(), epoch });
       expect(fromPreset.layout.epochMs).toBe(Date.parse(epoch));
@@ -231,8 +232,8 @@ describe('options', () => {
 });
 
 /*
- * Two regions, each with a registry of its own, in one id space: the field of the region keeps
- * their ids apart, and without it they are equal.
+ * Two regions, each with its own registry, in one ID space. The region field keeps their IDs apart.
+ * Without it, the IDs collide.
  */
 const layout = new BitLayout({
   fields: [
@@ -243,7 +244,7 @@ const layout = new BitLayout({
   ],
 });
 
-/** By clocks that agree to the millisecond, which is the worst that can be. */
+/** The worst case: both clocks agree to the millisecond. */
 async function idsOf(regions: readonly ({ readonly region: number } | undefined)[]) {
   const made: bigint[] = [];
   for (const workerFields of regions) {
@@ -262,22 +263,22 @@ async function idsOf(regions: readonly ({ readonly region: number } | undefined)
 }
 
 describe('two regions with a registry each', () => {
-  it('make no id twice where the region is a field', async () => {
+  it('generate no duplicates if the layout has the region as a field', async () => {
     const made = await idsOf([{ region: 1 }, { region: 2 }]);
     expect(new Set(made).size).toBe(20_000);
     const regions = new Set(made.map((id) => layout.parse(id).fields['region']));
     expect([...regions]).toEqual([1, 2]);
   });
 
-  it('make each id twice where it is not', async () => {
+  it('generate duplicates without that field', async () => {
     const made = await idsOf([undefined, undefined]);
     expect(new Set(made).size).toBeLessThan(20_000);
   });
 });
 
 /*
- * A worker id that the process knows by itself: alone nobody checks it, with a registry it is
- * claimed there, and each mistake is refused at the start with all others.
+ * A worker ID that the process supplies. Without a registry it is not checked, and with one it is
+ * claimed there. The start refuses every mistake, together with all others.
  */
 describe('claims', () => {
   const TTL_MS = 60_000;
@@ -302,7 +303,7 @@ describe('claims', () => {
     );
   }
 
-  /** Starts in a time of the test, which goes on until it runs. */
+  /** Moves the time until the generator has started or failed. */
   async function started(time: SettableTime, options: SnowflakeModuleOptions) {
     const starting = startSnowflake({ ...options, clock: time, timers: time });
     const isRunning = starting.then(
@@ -315,11 +316,11 @@ describe('claims', () => {
 
   const workerIdIn = (id: bigint) => layouts.snowflake().parse(id).workerId;
 
-  describe('a number that the process knows', () => {
+  describe('a worker ID that the process supplies', () => {
     it.each([
       ['a function', () => 3],
       ['a promise', async () => 3],
-    ])('is its worker id without a registry, from %s', async (_name, workerId) => {
+    ])('is used as is without a registry, from %s', async (_name, workerId) => {
       await using running = await startSnowflake({ workerId });
       expect(workerIdIn(running.ids.nextId())).toBe(3);
       expect(running.ids.status).toMatchObject({ workerId: 3, state: 'active' });
@@ -331,7 +332,7 @@ describe('claims', () => {
         'as an ordinal',
         (of: MemorySupport) => ({ support: ordinalSupport({ hostname: 'shop-3', of }) }),
       ],
-    ])('is claimed from a pod that was killed a moment ago: %s', async (_name, optionsOf) => {
+    ])('is taken over from a pod that was killed a moment ago: %s', async (_name, optionsOf) => {
       const time = new SettableTime();
       const support = new MemorySupport({ rows: new MemoryRows(time) });
       const killed = await support.getNextWorkId(former);
@@ -344,7 +345,7 @@ describe('claims', () => {
       expect(layouts.snowflake().parse(id).date.getTime()).toBeGreaterThanOrEqual(ceilingMs);
     });
 
-    it('leaves its holder for another process, comes back, and says why', async () => {
+    it('yields to another process, returns later, and generates no ID in its range', async () => {
       const time = new SettableTime();
       const support = new MemorySupport({ rows: new MemoryRows(time) });
       await using running = await started(time, { workerId: 3, support });
@@ -381,7 +382,7 @@ describe('claims', () => {
       expect(second.ids.status.workerId).toBe(3);
     });
 
-    it('must fit the layout, with every other fault said at once', async () => {
+    it('must fit the layout, and is reported with every other error', async () => {
       const support = 'redis://h';
       expect(await faultsOf({ workerId: async () => 1024, support, aheadMsMax: -1 })).toEqual([
         'Expected `workerId` to be an integer from 0 to 1023, got 1024 (number).',
@@ -399,7 +400,7 @@ describe('claims', () => {
     });
 
     it.each([
-      ['a text', () => '7', '"7" (string)'],
+      ['a string', () => '7', '"7" (string)'],
       ['nothing', () => undefined, 'undefined'],
       ['a fraction', async () => 1.5, '1.5'],
       [
@@ -409,13 +410,13 @@ describe('claims', () => {
         },
         'the metadata service is away',
       ],
-    ])('is refused where the function gives %s', async (_name, workerId, said) => {
+    ])('is refused if the function returns %s', async (_name, workerId, said) => {
       for (const support of [undefined, new MemorySupport()]) {
         expect(await faultsOf({ workerId, support })).toEqual([expect.stringContaining(said)]);
       }
     });
 
-    it('is waited for no longer than a start may take', async () => {
+    it('is awaited no longer than the start timeout', async () => {
       const time = new SettableTime();
       const workerId = () => new Promise<number>(() => undefined);
       const faults = faultsOf({ workerId, timers: time, startTimeoutMs: 5000 });
@@ -423,7 +424,7 @@ describe('claims', () => {
       expect(await faults).toEqual([expect.stringContaining('gave no number within 5000 ms')]);
     });
 
-    it('is not checked by what gives a number itself', async () => {
+    it('is refused together with a support that has a worker ID of its own', async () => {
       expect(await faultsOf({ workerId: () => 1, support: 'static:1' })).toEqual([
         expect.stringContaining('Both `support` and `workerId` give a worker id'),
       ]);

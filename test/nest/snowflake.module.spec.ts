@@ -81,7 +81,7 @@ describe('registration', () => {
     await app.close();
   });
 
-  it('is global by default, and only where imported when told so', async () => {
+  it('is global by default, and otherwise available only where it is imported', async () => {
     @Injectable()
     class Orders {
       constructor(readonly ids: IdMaker) {}
@@ -132,7 +132,7 @@ describe('registration', () => {
     await app.close();
   });
 
-  it('refuses one static worker id for two generators of a process', async () => {
+  it('refuses the same static worker ID for two generators of a process', async () => {
     const app = await Test.createTestingModule({
       imports: [
         ScheduleModule.forRoot(),
@@ -144,7 +144,7 @@ describe('registration', () => {
     await app.close();
   });
 
-  it('touches no store when the support is overridden', async () => {
+  it('contacts no store if the support is overridden', async () => {
     const app = await Test.createTestingModule({
       imports: [
         ScheduleModule.forRoot(),
@@ -161,7 +161,7 @@ describe('registration', () => {
 });
 
 describe('the lifecycle', () => {
-  it('refuses ids before the start and after the shutdown', async () => {
+  it('refuses IDs before the start and after the shutdown', async () => {
     const app = await appOf({ workerId: 1 });
     const ids = app.get(IdMaker);
     const notReady = expect.objectContaining({ code: 'NOT_READY' });
@@ -173,7 +173,7 @@ describe('the lifecycle', () => {
     await expect(ids.nextIdAsync()).rejects.toEqual(notReady);
   });
 
-  it.each([true, false])('has ids ready for other onModuleInit, global: %s', async (isGlobal) => {
+  it.each([true, false])('has IDs ready in each onModuleInit, global: %s', async (isGlobal) => {
     const made: string[] = [];
     const snowflake = SnowflakeModule.forRoot({ support: new MemorySupport(), isGlobal });
     @Injectable()
@@ -193,7 +193,7 @@ describe('the lifecycle', () => {
     await app.close();
   });
 
-  it('makes ids while other modules shut down, then gives the worker id back', async () => {
+  it('generates IDs while other modules shut down, then releases the worker ID', async () => {
     const made: string[] = [];
     const support = new MemorySupport({ rows: new MemoryRows() });
     const holders = async () =>
@@ -216,7 +216,7 @@ describe('the lifecycle', () => {
     expect(await holders()).toEqual([]);
   });
 
-  it('does not make jobs of the application run twice', async () => {
+  it('runs jobs of the application only once', async () => {
     const runs: string[] = [];
     @Injectable()
     class Jobs {
@@ -232,20 +232,20 @@ describe('the lifecycle', () => {
       providers: [Jobs],
     }).compile();
     await app.init();
-    // Registered twice, both would run in one turn of the event loop.
+    // If they were registered two times, both would run in one turn of the event loop.
     await until(() => runs.length > 0);
     await app.close();
     expect(runs).toEqual(['timeout']);
   });
 
-  it('fails with what to add when ScheduleModule is missing', async () => {
+  it('fails without ScheduleModule, and names what to add', async () => {
     const building = Test.createTestingModule({
       imports: [SnowflakeModule.forRoot({ workerId: 1 })],
     }).compile();
     await expect(building).rejects.toThrow('ScheduleModule.forRoot()');
   });
 
-  it('fails the start with the reason when Redis is down, and leaves nothing open', async () => {
+  it('fails with the reason if Redis is down, and leaves nothing open', async () => {
     const app = await appOf({ support: 'redis://127.0.0.1:1', startTimeoutMs: 300 });
     await expect(app.init()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
     await app.close();
@@ -267,7 +267,7 @@ describe('platforms', () => {
   })
   class App {}
 
-  it.each(['express', 'fastify'])('serves ids under %s', async (platform) => {
+  it.each(['express', 'fastify'])('serve IDs under %s', async (platform) => {
     const app =
       platform === 'express'
         ? await NestFactory.create(App, SILENT)
@@ -278,7 +278,7 @@ describe('platforms', () => {
     await app.close();
   });
 
-  it('works in a standalone application context', async () => {
+  it('include a standalone application context', async () => {
     const app = await NestFactory.createApplicationContext(App, SILENT);
     expect(app.get(IdMaker).nextId()).toBeGreaterThan(0n);
     await app.close();
@@ -286,8 +286,8 @@ describe('platforms', () => {
 });
 
 /*
- * Mistakes in how the module is registered, and what the application adds to the options: each
- * fault in our words, all of them at once, before anything is leased.
+ * Mistakes in how the module is registered, and the options that the application supplies. One
+ * error lists all of them, before anything is leased.
  */
 const compile = (...imports: DynamicModule[]) => Test.createTestingModule({ imports }).compile();
 
@@ -300,9 +300,9 @@ async function faultsOf(work: Promise<unknown>): Promise<string[]> {
   return error.details.faults;
 }
 
-describe('options that are not given', () => {
+describe('missing or invalid options', () => {
   it.each([undefined, null, 'redis://localhost', 7])(
-    'as forRoot(%j) are told at the start',
+    'as forRoot(%j) fail the start',
     async (options) => {
       const module = SnowflakeModule.forRoot(options as never);
       const [fault, ...more] = await faultsOf(compile(ScheduleModule.forRoot(), module));
@@ -311,25 +311,25 @@ describe('options that are not given', () => {
     },
   );
 
-  it('by the factory of forRootAsync are told at the start', async () => {
+  it('from the factory of forRootAsync fail the start', async () => {
     const module = SnowflakeModule.forRootAsync({ useFactory: () => undefined as never });
     const faults = await faultsOf(compile(ScheduleModule.forRoot(), module));
     expect(faults).toEqual([expect.stringContaining('return it from the factory')]);
   });
 
-  it.each([undefined, null, {}])('as forRootAsync(%j) are told at the start', async (options) => {
+  it.each([undefined, null, {}])('as forRootAsync(%j) fail the start', async (options) => {
     const module = SnowflakeModule.forRootAsync(options as never);
     const faults = await faultsOf(compile(ScheduleModule.forRoot(), module));
     expect(faults).toEqual([expect.stringContaining('useFactory, useClass, useExisting')]);
   });
 
-  it.each([undefined, null, 'redis://localhost'])('as startSnowflake(%j)', async (options) => {
+  it.each([undefined, null, 'redis://localhost'])('as startSnowflake(%j) fail', async (options) => {
     const faults = await faultsOf(startSnowflake(options as never));
     expect(faults).toEqual([expect.stringContaining('Expected the options to be an object')]);
   });
 });
 
-describe('a generator that is registered twice', () => {
+describe('a generator that is registered two times', () => {
   it.each([undefined, 'orders'])('under the name %s is refused', async (name) => {
     const support = new MemorySupport({ rows: new MemoryRows() });
     const ask = jest.spyOn(support, 'getNextWorkId');
@@ -339,7 +339,7 @@ describe('a generator that is registered twice', () => {
     expect(ask).not.toHaveBeenCalled();
   });
 
-  it('is one fault among others', async () => {
+  it('is reported together with other errors', async () => {
     const twice = [1, 2].map(() =>
       SnowflakeModule.forRoot({ leaseTtlMs: 1, supports: { Static: 1 } as never }),
     );
@@ -353,7 +353,7 @@ describe('a generator that is registered twice', () => {
     ]);
   });
 
-  it('is not meant by one dynamic module in several places', async () => {
+  it('is allowed as one dynamic module in several imports', async () => {
     const module = SnowflakeModule.forRoot({ workerId: 910, isGlobal: false });
     class Shop {}
     const shop = { module: Shop, imports: [module] };
@@ -371,7 +371,7 @@ describe('the option `supports`', () => {
   it.each([
     ['at once', (url: string) => new StaticSupport(url.length)],
     ['later', async (url: string) => new StaticSupport(url.length)],
-  ])('makes a support of a URL, %s', async (_, local) => {
+  ])('creates a support from a URL, %s', async (_, local) => {
     for (const url of ['local:/run/id', 'LOCAL:/run/id']) {
       expect((await resolve(url, { local })).support).toEqual(new StaticSupport(url.length));
     }
@@ -395,23 +395,23 @@ describe('the option `supports`', () => {
 
   it.each([
     ['throws', () => Promise.reject(new Error('no file x:secret@y in x://u:secret@y')), 'no file'],
-    ['gives nothing', () => undefined, 'got undefined'],
-    ['gives no support', () => ({ getNextWorkId: 1 }), 'got object'],
-  ])('tells of a function that %s, without the URL', async (_, x, text) => {
+    ['returns nothing', () => undefined, 'got undefined'],
+    ['returns no support', () => ({ getNextWorkId: 1 }), 'got object'],
+  ])('reports a function that %s, without the URL', async (_, x, text) => {
     const [fault] = await faultsOf(resolve('x://u:secret@y', { x }));
     expect(fault).toContain(text);
     expect(fault).not.toContain('secret');
   });
 
-  it('is named where a URL is unknown', async () => {
+  it('is listed if a URL is unknown', async () => {
     const local = () => new StaticSupport(1);
     const [fault] = await faultsOf(resolve('fiel:/run/id', { local, 'own+two': local }));
     expect(fault).toContain('of this application local:, own+two:');
-    // What every object inherits is no scheme.
+    // An inherited member of an object is not a scheme.
     expect(await faultsOf(resolve('constructor:1', { local }))).toHaveLength(1);
   });
 
-  it('closes what it made when another option is at fault', async () => {
+  it('closes its support if another option is invalid', async () => {
     const close = jest.fn(async () => undefined);
     const local = () => Object.assign(new StaticSupport(1), { close });
     const options = { support: 'local:1', supports: { local }, aheadMsMax: -1 };
@@ -439,18 +439,18 @@ describe('the name of the application', () => {
     (entryPoint) => expect(applicationName({}, join(root, entryPoint))).toBe('@acme/shop'),
   );
 
-  it('stands beside the version of the library, which is that of its package.json', () => {
+  it('appears with the version from the package.json of the library', () => {
     const { version } = JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as {
       version: string;
     };
     expect(systemIdentity('shop').label()).toMatchObject({ application: 'shop', version });
   });
 
-  it('is what npm says, where npm started it', () => {
+  it('is the package name from npm, if npm started the process', () => {
     expect(applicationName({ npm_package_name: 'shop' }, join(root, 'x'))).toBe('shop');
   });
 
-  // What PM2 7 passes to its processes, in fork and in cluster mode.
+  // The variables that PM2 7 sets in fork and in cluster mode.
   it.each(['ProcessContainer.js', 'ProcessContainerFork.js'])(
     'is that of the application that PM2 runs by %s, not of PM2 or its daemon',
     (container) => {
@@ -458,18 +458,18 @@ describe('the name of the application', () => {
       writeFileSync(join(lib, '..', 'package.json'), '{ "name": "pm2" }');
       const env = { npm_package_name: 'daemon', pm_exec_path: join(root, 'dist', 'main.js') };
       expect(applicationName(env, join(lib, container))).toBe('@acme/shop');
-      // `pm2 start npm -- start`: npm runs the application, and names it.
+      // `pm2 start npm -- start`: npm runs the application and sets its name.
       const byNpm = { ...env, npm_package_name: 'shop' };
       expect(applicationName(byNpm, join(root, 'dist', 'main.js'))).toBe('shop');
     },
   );
 
-  it('is `unnamed` where there is none, and never an error', () => {
+  it('is `unnamed` if no package is found, and never an error', () => {
     expect(applicationName({}, '')).toBe('unnamed');
     expect(applicationName({}, '/nowhere/\0/main.js')).toBe('unnamed');
   });
 
-  it('is what the option says, which has to be text', async () => {
+  it('is that of the option, which has to be a string', async () => {
     expect((await resolveOptions({ workerId: 1, application: 'shop' }, true)).application).toBe(
       'shop',
     );

@@ -1,6 +1,6 @@
 /**
- * The module in a Nest application that leases from a real Redis: renewed, given back although the
- * client is closed, and had as soon as the Redis comes.
+ * The module in a Nest application that leases from a real Redis: it renews the lease, releases it
+ * even if the client is closed, and starts once Redis is reachable.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -37,7 +37,7 @@ import { snippetsIn } from '../docs/snippets.js';
 import { runWith } from '../package/command.js';
 import { ROOT } from '../tidy/tree.js';
 
-describe('lease from redis', () => {
+describe('leases from Redis', () => {
   const REDIS_URL = process.env['REDIS_URL']!;
   const redisUrl = () => `${REDIS_URL}?namespace=${randomUUID()}`;
 
@@ -49,7 +49,7 @@ describe('lease from redis', () => {
 
   describe('the lifecycle with Redis', () => {
     it.each(['onModuleDestroy', 'onApplicationShutdown'] as const)(
-      'gives the worker id back although the application closes its client in %s',
+      'releases the worker ID even if the application closes its client in %s',
       async (hook) => {
         const redis = new Redis(REDIS_URL);
         const namespace = randomUUID();
@@ -90,7 +90,7 @@ describe('lease from redis', () => {
       expect(app.get(SchedulerRegistry).getIntervals()).toEqual([]);
     });
 
-    it('lazy: starts without Redis and gets a worker id when it comes', async () => {
+    it('starts lazily without Redis, and gets a worker ID once Redis is reachable', async () => {
       const { port, stop } = await startRedis();
       await stop();
       const support = `redis://127.0.0.1:${port}`;
@@ -108,12 +108,12 @@ describe('lease from redis', () => {
 });
 
 /*
- * A start that fails after its lease was held: the worker id is given back, the connections are
- * closed, and a process that has nothing else to do ends.
+ * A start that fails after it got a lease: it releases the worker ID, closes the connections, and
+ * lets a process with no other work end.
  */
 describe('failed start', () => {
   const REDIS_URL = process.env['REDIS_URL']!;
-  /** Compiling on a busy machine takes a minute; a hang takes for ever. */
+  /** Compiling on a busy machine takes a minute. A hang never ends. */
   const SLOW = 300_000;
 
   let script: string;
@@ -146,7 +146,7 @@ describe('failed start', () => {
       ['a second generator', 'No worker id was leased'],
       ['a script', 'planted'],
     ])(
-      'because of %s gives the worker id back and lets the process end',
+      'because of %s releases the worker ID and lets the process end',
       async (way, message) => {
         expect(await outcomeOf(way)).toMatchObject({
           message: expect.stringContaining(message),
@@ -174,8 +174,8 @@ describe('failed start', () => {
 });
 
 /*
- * SnowflakeModule and LockModule side by side on one URL: how many connections the server counts
- * while the application runs and after it was closed, and what each gives back.
+ * SnowflakeModule and LockModule with the same URL: how many connections the server counts while
+ * the application runs and after it has closed, and what each module releases.
  */
 describe('shared connection', () => {
   const lab = new RedisLab();
@@ -195,7 +195,7 @@ describe('shared connection', () => {
     return app;
   }
 
-  /** A lock, once the store has waited for what it may have forgotten. */
+  /** Acquires a lock once the store has waited for locks that it may have lost. */
   async function usesLock(app: Awaited<ReturnType<typeof application>>): Promise<bigint> {
     let token = 0n;
     await until(async () => {
@@ -206,9 +206,9 @@ describe('shared connection', () => {
     return token;
   }
 
-  describe('modules beside each other on one Redis', () => {
+  describe('two modules that share one Redis', () => {
     it.each([false, true])(
-      'have one connection, and none later (locks first: %s)',
+      'have one connection, and none after the close (locks first: %s)',
       async (first) => {
         const { port } = await lab.server();
         const admin = lab.client(port);
@@ -222,7 +222,7 @@ describe('shared connection', () => {
         expect(await count()).toBe(1);
         await app.close();
         await until(async () => (await count()) === 0);
-        // Whoever was closed last gave back what it held, though the other had closed before.
+        // The module that closed last still released what it held.
         const view = redisSupport({ redis: `redis://127.0.0.1:${port}`, namespace });
         const [worker] = await view.workers();
         expect(worker).not.toHaveProperty('holder');
@@ -231,7 +231,7 @@ describe('shared connection', () => {
     );
   });
 
-  /** Makes the tables of worker ids and locks. */
+  /** Creates the tables of worker IDs and locks. */
   async function prepare(url: string): Promise<void> {
     const inspector = await inspectorOf(url);
     await inspector.preparation!.run();
@@ -239,8 +239,8 @@ describe('shared connection', () => {
     await (await lockPreparationOf(url))!.run();
   }
 
-  describe('modules beside each other on one PostgreSQL', () => {
-    it('have a connection each, and none later', async () => {
+  describe('two modules that share one PostgreSQL', () => {
+    it('have one connection each, and none after the close', async () => {
       const admin = new pg.Client(process.env['DATABASE_URL']!);
       await admin.connect();
       const database = `shared_${randomUUID().replaceAll('-', '')}`;
@@ -265,16 +265,16 @@ describe('shared connection', () => {
   });
 });
 
-// Ids without an application: the guide's own migration under TypeORM's command line and its seed,
-// compiled as a user compiles them and run in processes of their own, on a real PostgreSQL and a
-// real Redis; and what startSnowflake() promises.
+// IDs without an application. The guide's own migration runs under TypeORM's command line, and so
+// does its seed in a process of its own, compiled as a user compiles them, on real servers. Also
+// what startSnowflake() promises.
 
 const REDIS_URL = process.env['REDIS_URL']!;
 const GUIDE = 'docs/guides/scripts.md';
-/** Compiling on a busy machine takes a minute; a hang takes for ever. */
+/** Compiling on a busy machine takes a minute. A hang never ends. */
 const SLOW = 300_000;
 
-/** The block of the guide in which a text stands, as JavaScript. */
+/** Returns the block of the guide that contains the text, as JavaScript. */
 function compiled(text: string): string {
   const file = { path: GUIDE, text: readFileSync(join(ROOT, GUIDE), 'utf8') };
   const { code } = snippetsIn(file).find((snippet) => snippet.code.includes(text))!;
@@ -282,7 +282,7 @@ function compiled(text: string): string {
     ts.sys.readFile(path),
   );
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
-  // As an application that is compiled for Node 20: `await using` becomes try and finally.
+  // An application that is compiled for Node 20 turns `await using` into try and finally.
   const compilerOptions = {
     ...options,
     module: ts.ModuleKind.ES2022,
@@ -323,7 +323,7 @@ describe('the guide to scripts', () => {
   });
 
   it(
-    'fills ids in a migration under the TypeORM CLI, and in a seed',
+    'fills IDs in a migration under the TypeORM CLI, and in a seed',
     async () => {
       const cli = join(ROOT, 'node_modules', 'typeorm', 'cli.js');
       const dataSource = join(folder, 'data-source.js');
@@ -350,7 +350,7 @@ describe('the guide to scripts', () => {
 });
 
 describe('startSnowflake()', () => {
-  it('renews the lease until it is closed, and gives the worker id back once', async () => {
+  it('renews the lease until it is closed, and releases the worker ID once', async () => {
     const time = new SettableTime();
     const support = new MemorySupport({ rows: new MemoryRows(time) });
     const holders = async () =>
@@ -374,7 +374,7 @@ describe('startSnowflake()', () => {
     expect(snowflake.ids.status.state).toBe('released');
   });
 
-  it('stands beside an application and other calls: entities take the last one open', async () => {
+  it('works next to an application and other calls: entities use the latest one', async () => {
     const support = () => `${REDIS_URL}?namespace=beside-${process.pid}`;
     const app = await Test.createTestingModule({
       imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot({ support: support() })],

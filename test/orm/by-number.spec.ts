@@ -1,7 +1,8 @@
 /**
- * 200 rows made in bulk, each read by `Number(id)`, with every library. Of ids in a row, a number
- * holds one in 64: the others are refused, or find the row of another id, and then the first lines
- * of the guide say so. Where the compiler refuses the number too, the line before it says that.
+ * Reads 200 rows of a bulk insert by `Number(id)`, with every library. A number holds only one in
+ * 64 consecutive IDs. For the others, the read is refused or finds another row. The first lines of
+ * the guide name each library that finds another row, and `@ts-expect-error` marks the reads that
+ * the compiler refuses.
  */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -36,10 +37,10 @@ type Row = Readonly<Record<string, unknown>> | object | null | undefined;
 type Verdict = 'refused' | 'not refused';
 
 interface Reader {
-  /** Each reads a row by a number. */
+  /** Each function reads a row by a number. */
   readonly ways: Readonly<Record<string, (id: number) => Promise<Row> | Row>>;
   close(): unknown;
-  /** Of rows of its own; of most libraries the rows are those of all. */
+  /** The IDs of the reader's own rows, if it does not read the shared rows. */
   readonly ids?: readonly string[];
 }
 
@@ -194,7 +195,7 @@ const LIBRARIES: readonly Library[] = [
     open(_, ids) {
       const _id = { type: String, cast: false } as const;
       const orders = mongoose.createConnection().model('Order', new mongoose.Schema({ _id }));
-      // No MongoDB is asked: it would find the document whose key is this text.
+      // Without a server. MongoDB would find the document whose key equals this string.
       const sent = (query: ReturnType<typeof orders.findOne>): Row => {
         query.cast(orders);
         const { _id: id } = query.getFilter() as { _id: string };
@@ -302,7 +303,7 @@ const LIBRARIES: readonly Library[] = [
   },
 ];
 
-/** What became of all rows: never the row of another id, or that. */
+/** The combined outcome of all reads. Finding another row outweighs every other outcome. */
 async function verdictOf(way: Reader['ways'][string], ids: readonly string[]): Promise<string> {
   const outcomes = new Set<string>();
   for (const id of ids) {
@@ -328,7 +329,7 @@ let snowflakes: RunningSnowflake;
 let ids: readonly string[];
 const databases: Partial<Record<Kind, Database>> = {};
 beforeAll(async () => {
-  // The sequence stands last in this layout: ids made at once differ in their last digits.
+  // The sequence is the last field of this layout, so consecutive IDs differ in their last digits.
   snowflakes = await startSnowflake({ workerId: 7 });
   ids = snowflakes.ids.nextIdStrings(ROWS);
   for (const kind of ['postgres', 'mariadb'] as const) {
@@ -357,7 +358,7 @@ describe.each(LIBRARIES)('a row read by the number of its id, with $name', (libr
   });
 });
 
-it('the first lines of the guide name every library that does not refuse', async () => {
+it('the first lines of the guide name every library that does not refuse numbers', async () => {
   const guide = await readFile(`${ROOT}/docs/guides/databases.md`, 'utf8');
   const [first = ''] = guide.split('\n| ');
   const [warning = ''] = /^\*\*A number as an ID.*?\n\n/ms.exec(first) ?? [];

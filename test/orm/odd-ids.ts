@@ -1,11 +1,10 @@
 /**
- * Ids for tests of digits: each that this generator makes is odd and beyond 2^53, so that no number
- * holds it.
+ * IDs for tests of lost digits: each generated ID is odd and above 2^53, so no number can hold it.
  */
 import { Logger } from '@nestjs/common';
 import { BitLayout, currentIdMaker, startSnowflake } from 'nestjs-snowflake';
 
-/** The worker id stands last, so it makes every id odd. */
+/** The worker ID is the last field, so it makes every ID odd. */
 export const LAYOUT = new BitLayout({
   epoch: '2024-01-01T00:00:00Z',
   fields: [
@@ -15,15 +14,15 @@ export const LAYOUT = new BitLayout({
   ],
 });
 export const WORKER_ID = 7;
-/** Odd and beyond 2^53, made by another worker: of rows that were there before. */
+/** Odd, above 2^53 and from another worker: the ID of rows that existed before. */
 export const EARLIER_ID = '382366441078289409';
 
 export const newId = (): string => currentIdMaker().nextIdString();
 
-/** By the generator of this test. */
+/** Whether the generator of this test created the ID. */
 export const isMade = (id: string): boolean => LAYOUT.parse(id).workerId === WORKER_ID;
 
-/** As a script does, without a store. */
+/** Starts a generator as a script does, without a store. */
 export function startGenerator() {
   Logger.overrideLogger(false);
   return startSnowflake({ workerId: WORKER_ID, layout: LAYOUT });

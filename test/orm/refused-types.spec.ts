@@ -1,6 +1,6 @@
 /**
- * What the compiler refuses where ids are declared and passed on, and what it must let pass. Each
- * snippet is compiled with the types of TypeORM and Drizzle themselves.
+ * What the compiler refuses if IDs are declared or passed, and what it must accept. Each snippet is
+ * compiled with the types of TypeORM and Drizzle.
  */
 import { describe, expect, it } from '@jest/globals';
 import { eq } from 'drizzle-orm';
@@ -61,7 +61,7 @@ const IN_TYPEORM: readonly [code: string, refusal?: RegExp][] = [
   ['const decorator: PropertyDecorator = SnowflakeId();'],
   ["SnowflakeId()(Order.prototype, 'id');"],
   ["SnowflakeId()(Order.prototype, String('id'));"],
-  // Ids of one kind.
+  // IDs of one kind.
   ['find(orderId);'],
   ['const text: string = orderId; const any: SnowflakeId = orderId;'],
   ['find(customerId);', /'"Customer"' is not assignable to type '"Order"'/],
@@ -96,38 +96,38 @@ const snippets = CASES.map(({ head, code }, n): Snippet => ({
 describe('the compiler', () => {
   const faults = new SnippetProgram(snippets).faults();
 
-  it.each(CASES.map((one, n) => ({ ...one, n })))('is asked: $code', ({ refusal, n }) => {
+  it.each(CASES.map((one, n) => ({ ...one, n })))('checks $code', ({ refusal, n }) => {
     const said = faults.filter(({ path }) => path === `case-${n}`).map(({ message }) => message);
     const refusals = refusal === undefined ? [] : [refusal];
     expect(said).toEqual(refusals.map((one): unknown => expect.stringMatching(one)));
   });
 });
 
-// What must not compile; `npm run typecheck` fails where one of these lines does.
+// Lines that must not compile. `npm run typecheck` fails if one of them does.
 
 type Database = NodePgDatabase;
 
 const refused: readonly ((db: Database) => unknown)[] = [
-  // @ts-expect-error A number is no id.
+  // @ts-expect-error A number is no ID.
   (db) => db.insert(orders).values({ id: 7 }),
-  // @ts-expect-error A number is no id.
+  // @ts-expect-error A number is no ID.
   (db) => db.update(orders).set({ customerId: 7 }),
-  // @ts-expect-error A number is no id.
+  // @ts-expect-error A number is no ID.
   (db) => db.select().from(orders).where(eq(orders.id, 7)),
-  // @ts-expect-error A bigint would not be equal to the text that is read.
+  // @ts-expect-error A bigint would not equal the string that is read.
   (db) => db.insert(orders).values({ id: 7n }),
   async (db) => {
     const [row] = await db.select().from(orders);
-    // @ts-expect-error What is read is text.
+    // @ts-expect-error The ID that is read is a string.
     const id: number | undefined = row?.id;
     return id;
   },
-  // @ts-expect-error No such type of column.
+  // @ts-expect-error This column type does not exist.
   () => pgTable('t', { id: customType<SnowflakeColumn>(snowflakeColumn)({ type: 'integer' }) }),
 ];
 
-describe('the types of a column of ids', () => {
-  it('are text for what is inserted and read', () => {
+describe('the types of an ID column', () => {
+  it('are strings, both for inserts and for reads', () => {
     const inserted: typeof orders.$inferInsert = { id: '7' };
     const text: string | undefined = inserted.id;
     expect([text, refused.length]).toEqual(['7', 6]);

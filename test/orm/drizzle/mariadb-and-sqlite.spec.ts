@@ -11,8 +11,6 @@ import { createPool, type Pool } from 'mysql2/promise';
 import { EARLIER_ID, isMade, startGenerator } from '../odd-ids.js';
 import { ownDatabase } from '../../own-database.js';
 
-// Customers and their orders.
-
 const snowflake = customType<SnowflakeColumn>(snowflakeColumn);
 const newId = (): string => currentIdMaker().nextIdString();
 
@@ -47,7 +45,7 @@ type Write = (db: Database) => Promise<unknown>;
 let emails = 0;
 const newCustomer = () => ({ email: `customer-${emails++}@shop.test` });
 
-/** Every path by which Drizzle inserts rows, and how many customers it leaves. */
+/** Every way in which Drizzle inserts rows, with the number of customers that result. */
 const FILLED: readonly [title: string, rows: number, write: Write][] = [
   ['insert', 1, async (db) => db.insert(customers).values(newCustomer())],
   ['insert of a list', 3, async (db) => db.insert(customers).values([0, 0, 0].map(newCustomer))],
@@ -57,7 +55,7 @@ const FILLED: readonly [title: string, rows: number, write: Write][] = [
     async (db) => db.insert(customers).values(Array.from({ length: 5000 }, newCustomer)),
   ],
   [
-    'insert that answers the id that is stored',
+    'insert that returns the stored ID',
     1,
     async (db) => {
       const [row] = await db.insert(customers).values(newCustomer()).$returningId();
@@ -65,7 +63,7 @@ const FILLED: readonly [title: string, rows: number, write: Write][] = [
     },
   ],
   [
-    'insert that ignores what is there',
+    'insert that ignores existing rows',
     2,
     async (db) => {
       const [first, second] = [newCustomer(), newCustomer()];
@@ -129,7 +127,7 @@ describe('Drizzle on MariaDB', () => {
     expect(new Set(ids).size).toBe(rows);
   });
 
-  it('fills columns that are no key, as text too, and names of their own', async () => {
+  it('fills non-key columns, including text columns and columns with another name', async () => {
     await db.insert(orders).values({});
     const [order] = await db.select().from(orders);
     expect([await stored('order_id', 'orders'), await stored('ticket', 'orders')]).toEqual([
@@ -139,14 +137,14 @@ describe('Drizzle on MariaDB', () => {
     expect([order!.id, order!.ticket].every(isMade)).toBe(true);
   });
 
-  it.each([EARLIER_ID, '7', '9223372036854775807'])('keeps the id %s, and finds it', async (id) => {
+  it.each([EARLIER_ID, '7', '9223372036854775807'])('keeps the ID %s, and finds it', async (id) => {
     const row = { ...newCustomer(), id };
     await db.insert(customers).values(row);
     expect(await db.select().from(customers).where(eq(customers.id, id))).toMatchObject([row]);
     expect(await stored()).toEqual([id]);
   });
 
-  it('an upsert that finds its row leaves the key', async () => {
+  it('does not change the key if an upsert finds its row', async () => {
     const { email } = newCustomer();
     const upsert = (name: string) =>
       db.insert(customers).values({ email, name }).onDuplicateKeyUpdate({ set: { name } });
@@ -168,18 +166,18 @@ describe('Drizzle on MariaDB', () => {
     expect(await stored()).toEqual([]);
   });
 
-  describe('is refused by the database', () => {
+  describe('the database refuses', () => {
     it('SQL written by hand', async () => {
       const raw = db.execute(sql`INSERT INTO customers (email) VALUES ('raw')`);
       await expect(raw).rejects.toMatchObject({ cause: { code: 'ER_NO_DEFAULT_FOR_FIELD' } });
     });
 
-    it('an insert of a query, which nothing fills', async () => {
+    it('a query insert, which no column default fills', async () => {
       const insert = async () => db.insert(customers).select(sql`SELECT NULL, 'query', ''`);
       await expect(insert()).rejects.toMatchObject({ cause: { code: 'ER_BAD_NULL_ERROR' } });
     });
 
-    it('the second run of a prepared insert, whose id was made once', async () => {
+    it('the second run of a prepared insert, whose ID was generated only once', async () => {
       const values = { email: sql.placeholder('email') };
       const insert = db.insert(customers).values(values).prepare();
       await insert.execute(newCustomer());
@@ -189,18 +187,18 @@ describe('Drizzle on MariaDB', () => {
     });
   });
 
-  it('but INSERT IGNORE by hand stores 0, which nobody refuses', async () => {
+  it('stores 0 for a manual INSERT IGNORE, which no layer refuses', async () => {
     await db.execute(sql`INSERT IGNORE INTO customers (email) VALUES ('ignored')`);
     expect(await stored()).toEqual(['0']);
   });
 
-  it('refuses what mysql2 reads without supportBigNumbers, where digits are lost', async () => {
+  it('refuses an ID that mysql2 reads without supportBigNumbers and with lost digits', async () => {
     await db.insert(customers).values(newCustomer());
     const [lossyPool, lossy] = open({});
     try {
       const read = async () => lossy.select().from(customers);
       await expect(read()).rejects.toMatchObject({ code: 'ID_INVALID' });
-      // Drizzle's own column says nothing.
+      // Drizzle's own column returns the rounded ID without an error.
       const own = mysqlTable('customers', { id: bigint({ mode: 'bigint' }).primaryKey() });
       const [row] = await lossy.select().from(own);
       expect(await stored()).not.toEqual([String(row?.id)]);
@@ -218,7 +216,7 @@ describe('Drizzle on MariaDB', () => {
   });
 });
 
-// On SQLite, whose drivers lose digits of a bigint, ids are text.
+// On SQLite, drivers lose digits of a bigint, so IDs are text.
 
 const sqliteId = sqliteType<SnowflakeColumn>(snowflakeColumn);
 
@@ -226,7 +224,7 @@ const notes = sqliteTable('notes', {
   id: sqliteId({ type: 'varchar' }).primaryKey().notNull().$defaultFn(newId),
   note: text(),
 });
-/** Of the same rows, in a column whose digits the driver loses. */
+/** A table whose ID column loses digits in the driver. */
 const lossyNotes = sqliteTable('lossy_notes', { id: sqliteId().primaryKey().$defaultFn(newId) });
 
 describe('Drizzle on SQLite', () => {
@@ -245,7 +243,7 @@ describe('Drizzle on SQLite', () => {
   });
   afterAll(() => running?.close());
 
-  it('fills a column of text, and reads the same digits', () => {
+  it('fills a text column, and reads the same digits', () => {
     db.insert(notes)
       .values([{}, { id: EARLIER_ID }])
       .run();
@@ -258,20 +256,20 @@ describe('Drizzle on SQLite', () => {
     expect([ids.filter(isMade).length, ids.includes(EARLIER_ID)]).toEqual([1, true]);
   });
 
-  it('refuses to read a column of numbers, whose digits the driver loses', () => {
+  it('refuses to read a numeric column in which the driver loses digits', () => {
     db.insert(lossyNotes).values({}).run();
     const read = () => db.select().from(lossyNotes).all();
     expect(read).toThrow(expect.objectContaining({ code: 'ID_INVALID' }));
     expect(read).toThrow(/type: 'varchar'/);
   });
 
-  it('leaves a row without a key to SQLite, which refuses it where the column is NOT NULL', () => {
+  it('does not fill a row of raw SQL, which SQLite refuses if the column is NOT NULL', () => {
     expect(() => db.run(sql`INSERT INTO notes (note) VALUES ('raw')`)).toThrow(
       /NOT NULL constraint failed: notes.id|Failed to run the query/,
     );
   });
 
-  it('refuses a text that is no id, on the way in and on the way out', () => {
+  it('refuses a string that is no ID, both on insert and on read', () => {
     const refused = expect.objectContaining({ code: 'ID_INVALID', details: { value: 'abc' } });
     expect(() => db.insert(notes).values({ id: 'abc' }).run()).toThrow(refused);
     db.run(sql`INSERT INTO notes (id) VALUES ('abc')`);

@@ -19,7 +19,7 @@ type Write = (db: Database) => Promise<unknown>;
 let emails = 0;
 const newCustomer = () => ({ email: `customer-${emails++}@shop.test` });
 
-/** Every path by which Drizzle inserts rows, and how many customers it leaves. */
+/** Every way in which Drizzle inserts rows, with the number of customers that result. */
 const FILLED: readonly [title: string, rows: number, write: Write][] = [
   ['insert', 1, async (db) => db.insert(customers).values(newCustomer())],
   ['insert of a list', 3, async (db) => db.insert(customers).values([0, 0, 0].map(newCustomer))],
@@ -29,12 +29,12 @@ const FILLED: readonly [title: string, rows: number, write: Write][] = [
     async (db) => db.insert(customers).values(Array.from({ length: 5000 }, newCustomer)),
   ],
   [
-    'insert of a row whose id is undefined',
+    'insert of a row whose ID is undefined',
     1,
     async (db) => db.insert(customers).values({ ...newCustomer(), id: undefined }),
   ],
   [
-    'insert that returns, the id that is stored',
+    'insert that returns the stored ID',
     1,
     async (db) => {
       const [row] = await db.insert(customers).values(newCustomer()).returning();
@@ -42,7 +42,7 @@ const FILLED: readonly [title: string, rows: number, write: Write][] = [
     },
   ],
   [
-    'insert that skips what is there',
+    'insert that skips existing rows',
     2,
     async (db) => {
       const [first, second] = [newCustomer(), newCustomer()];
@@ -107,7 +107,7 @@ describe('Drizzle on PostgreSQL', () => {
     expect(new Set(ids).size).toBe(rows);
   });
 
-  it('fills columns that are no key, as text too, and names of their own', async () => {
+  it('fills non-key columns, including text columns and columns with another name', async () => {
     const [order] = await db.insert(orders).values({}).returning();
     expect([await stored('order_id', 'orders'), await stored('ticket', 'orders')]).toEqual([
       [order?.id],
@@ -116,7 +116,7 @@ describe('Drizzle on PostgreSQL', () => {
     expect([order!.id, order!.ticket].every(isMade)).toBe(true);
   });
 
-  it.each([EARLIER_ID, '0', '9223372036854775807'])('keeps the id %s', async (id) => {
+  it.each([EARLIER_ID, '0', '9223372036854775807'])('keeps the ID %s', async (id) => {
     const [row] = await db
       .insert(customers)
       .values({ ...newCustomer(), id })
@@ -125,7 +125,7 @@ describe('Drizzle on PostgreSQL', () => {
     expect(await stored()).toEqual([id]);
   });
 
-  it('an upsert that finds its row leaves the key', async () => {
+  it('does not change the key if an upsert finds its row', async () => {
     const { email } = newCustomer();
     const upsert = async (name: string) => {
       const conflict = { target: customers.email, set: { name } };
@@ -137,7 +137,7 @@ describe('Drizzle on PostgreSQL', () => {
     expect(await db.select().from(customers)).toMatchObject([{ id: ids[0], name: 'second' }]);
   });
 
-  it('an upsert that sets the key too gives the row another one: name the columns', async () => {
+  it('changes the key if an upsert sets it, so the upsert has to name its columns', async () => {
     const { email } = newCustomer();
     await db.insert(customers).values({ email });
     const [before] = await stored();
@@ -149,7 +149,7 @@ describe('Drizzle on PostgreSQL', () => {
     expect(await stored()).not.toEqual([before]);
   });
 
-  it('finds rows by ids as text', async () => {
+  it('finds rows by IDs as strings', async () => {
     const rows = await db.insert(customers).values([0, 0, 0].map(newCustomer)).returning();
     const [first, second, third] = rows.map(({ id }) => id) as [string, string, string];
     const { id } = customers;
@@ -165,10 +165,10 @@ describe('Drizzle on PostgreSQL', () => {
     it.each([
       ['a number that lost digits', Number(EARLIER_ID)],
       ['a word', 'abc'],
-      ['an empty text', ''],
+      ['an empty string', ''],
       ['a negative number', '-1'],
       ['leading zeros', '007'],
-      ['what is too large', '9223372036854775808'],
+      ['a value that is too large', '9223372036854775808'],
       ['an object', {}],
     ])('%s', async (_what, wrong) => {
       const id = wrong as string;
@@ -192,7 +192,7 @@ describe('Drizzle on PostgreSQL', () => {
     });
   });
 
-  describe('is refused by the database', () => {
+  describe('the database refuses', () => {
     const NULL_KEY = { cause: { code: '23502' } };
 
     it('SQL written by hand', async () => {
@@ -200,13 +200,13 @@ describe('Drizzle on PostgreSQL', () => {
       await expect(raw).rejects.toMatchObject(NULL_KEY);
     });
 
-    it('an insert of a query, which nothing fills', async () => {
+    it('a query insert, which no column default fills', async () => {
       const query = sql`SELECT NULL::bigint, 'from a query', ''`;
       const insert = async () => db.insert(customers).select(query);
       await expect(insert()).rejects.toMatchObject(NULL_KEY);
     });
 
-    it('the second run of a prepared insert, whose id was made once', async () => {
+    it('the second run of a prepared insert, whose ID was generated only once', async () => {
       const values = { email: sql.placeholder('email') };
       const insert = db.insert(customers).values(values).prepare('twice');
       await insert.execute(newCustomer());
@@ -215,7 +215,7 @@ describe('Drizzle on PostgreSQL', () => {
       expect(await stored()).toHaveLength(1);
     });
 
-    it('unless the id of a prepared insert is a placeholder', async () => {
+    it('unless the ID of a prepared insert is a placeholder', async () => {
       const values = { id: sql.placeholder('id'), email: sql.placeholder('email') };
       const insert = db.insert(customers).values(values).prepare('placeholder');
       for (const _ of [1, 2]) {
@@ -235,12 +235,12 @@ describe('Drizzle on PostgreSQL', () => {
       return [{ ...customer, orders: [order] }];
     };
 
-    it('are refused, since pg reads JSON as numbers', async () => {
+    it('are refused, because pg reads JSON as numbers', async () => {
       await write();
       await expect(read()).rejects.toMatchObject({ code: 'ID_INVALID' });
     });
 
-    it('are exact where pg reads JSON with parseJson', async () => {
+    it('are exact if pg reads JSON with parseJson', async () => {
       const expected = await write();
       const usual: unknown = pg.types.getTypeParser(JSON_TYPE, 'text');
       pg.types.setTypeParser(JSON_TYPE, parseJson);
@@ -252,7 +252,7 @@ describe('Drizzle on PostgreSQL', () => {
     });
   });
 
-  it('refuses an id that pg was told to read as a number', async () => {
+  it('refuses an ID that pg is configured to read as a number', async () => {
     await db.insert(customers).values(newCustomer());
     const BIGINT = 20;
     const usual: unknown = pg.types.getTypeParser(BIGINT, 'text');
@@ -266,10 +266,10 @@ describe('Drizzle on PostgreSQL', () => {
   });
 });
 
-// drizzle-kit makes the tables on PostgreSQL, and finds nothing to change in them. What it answers
-// for MySQL leaves changes out, so it would prove nothing.
+// drizzle-kit creates the tables on PostgreSQL and then finds nothing to change. Its result for
+// MySQL omits changes, so a test there would prove nothing.
 //
-// It is installed once, by this test, since it brings packages that npm warns about.
+// This test installs it once, because its packages cause warnings of npm.
 describe('drizzle-kit', () => {
   const KIT = 'test/orm/drizzle/kit';
   const INSTALL = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
@@ -296,7 +296,7 @@ describe('drizzle-kit', () => {
     for (const close of closing) await close();
   });
 
-  it('on PostgreSQL: tables as declared, and no change after that', async () => {
+  it('on PostgreSQL: creates the declared tables, and then finds no change', async () => {
     const { url, drop } = await ownDatabase(process.env['DATABASE_URL']!);
     const pool = new pg.Pool({ connectionString: url });
     closing.push(() => pool.end(), drop);

@@ -1,6 +1,6 @@
 /**
- * What the extension must do with every major of Prisma on every database, and the guide, followed:
- * in one file, since both stand on the same generated clients.
+ * The extension with every major of Prisma on every database, and then the guide itself. Both use
+ * the same generated clients, so they share a file.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -29,7 +29,7 @@ import { runWith } from '../../package/command.js';
 import { startApplication } from '../typeorm/support/databases.js';
 
 const WORKER_ID = 7;
-/** The worker is last, so that every id is odd: a number would keep one of two even ids. */
+/** The worker is the last field, so every ID is odd. A number would keep every other even ID. */
 const layout = new BitLayout({
   fields: [
     ['timestamp', 41],
@@ -37,7 +37,7 @@ const layout = new BitLayout({
     ['worker', 10],
   ],
 });
-/** Beyond 2^53, odd, and not ours. */
+/** Above 2^53, odd, and from another system. */
 const PRESET = 911704225635921921n;
 const INSTALLING_MS = 600_000;
 
@@ -65,7 +65,7 @@ describe.each<[Major, Provider]>([
     await snowflake?.close();
   });
 
-  /** All ids that the extension should have made, as they are stored. */
+  /** All stored IDs that the extension should have generated. */
   const storedIds = async (): Promise<Partial<Record<Table, string[]>>> => {
     const found: Partial<Record<Table, string[]>> = {};
     for (const [table, columns] of Object.entries(FILLED) as [Table, readonly string[]][]) {
@@ -84,7 +84,7 @@ describe.each<[Major, Provider]>([
     ({ onlyPostgres }) => provider === 'postgresql' || onlyPostgres !== true,
   );
 
-  describe('filled by', () => {
+  describe('fills rows by', () => {
     it.each(paths)('$title', async ({ write, rows }) => {
       await write(shop);
       const stored = await storedIds();
@@ -98,7 +98,7 @@ describe.each<[Major, Provider]>([
       expect(new Set(ids).size).toBe(ids.length);
     });
 
-    it('the ids that are returned, a bigint or text as the field is declared', async () => {
+    it('create, and returns IDs as a bigint or string, as the field is declared', async () => {
       const data = { profile: { create: { badges: { create: { title: 'a' } } } } };
       const include = { profile: { include: { badges: true } } };
       const made = await shop.customer.create({ data: { ...newCustomer(), ...data }, include });
@@ -111,14 +111,14 @@ describe.each<[Major, Provider]>([
       expect(profile.badges.map(({ id }) => id)).toEqual(stored.badge);
     });
 
-    it('ids in the order of the rows', async () => {
+    it('createMany, in the order of the rows', async () => {
       const emails = Array.from({ length: 1000 }, newCustomer);
       await shop.customer.createMany({ data: emails });
       const read = await shop.customer.findMany({ orderBy: { id: 'asc' } });
       expect(read.map(({ email }) => ({ email }))).toEqual(emails);
     });
 
-    it('an id of the parent below those of its children, at any depth', async () => {
+    it('nested create, with the ID of the parent below those of its children', async () => {
       const lines = { create: { product: 'a', parts: { create: { material: 'b' } } } };
       await shop.customer.create({ data: { ...newCustomer(), orders: { create: { lines } } } });
       const { customer, shop_order: orders, line, part } = await storedIds();
@@ -126,7 +126,7 @@ describe.each<[Major, Provider]>([
       expect(ids).toEqual(ids.toSorted((one, other) => Number(one - other)));
     });
 
-    it('nothing else: what has a value or another default keeps it', async () => {
+    it('create, and leaves given values and other defaults unchanged', async () => {
       const { id } = await shop.order.create({ data: { id: PRESET, ticket: 'mine' } });
       expect(id).toBe(PRESET);
       expect(await storedIds()).toEqual({ shop_order: [String(PRESET), 'mine'] });
@@ -136,7 +136,7 @@ describe.each<[Major, Provider]>([
       expect(foreign.id).toBeLessThan(100);
     });
 
-    it('another generator, by its name', async () => {
+    it('create with another generator, selected by name', async () => {
       await using tickets = await startSnowflake({ workerId: 9, layout, name: 'tickets' });
       const { id } = await plain
         .$extends(snowflakeIds({ generator: 'tickets' }))
@@ -145,15 +145,15 @@ describe.each<[Major, Provider]>([
     });
   });
 
-  describe('beside that', () => {
-    it('an upsert that finds its row leaves the key', async () => {
+  describe('the extended client', () => {
+    it('does not change the key if an upsert finds its row', async () => {
       const { id, email } = await shop.customer.create({ data: newCustomer() });
       const upsert = { where: { email }, create: { email }, update: { name: 'again' } };
       expect(await shop.customer.upsert(upsert)).toMatchObject({ id, name: 'again' });
       expect(await storedIds()).toEqual({ customer: [String(id)] });
     });
 
-    it('arguments are not changed', async () => {
+    it('does not change its arguments', async () => {
       const freeze = <T>(value: T): T => {
         if (typeof value === 'object' && value !== null) Object.values(value).forEach(freeze);
         return Object.freeze(value);
@@ -166,7 +166,7 @@ describe.each<[Major, Provider]>([
       expect((await storedIds()).customer).toHaveLength(2);
     });
 
-    it('an extension before it may add rows', async () => {
+    it('fills rows that an earlier extension adds', async () => {
       const adding = {
         query: {
           customer: {
@@ -180,7 +180,7 @@ describe.each<[Major, Provider]>([
       expect((await storedIds()).shop_order).toHaveLength(2);
     });
 
-    it('a Json field named data is left as it is', async () => {
+    it('leaves a Json field named data unchanged', async () => {
       const data = { create: 'x', badges: { create: { title: 'no row' } } };
       const profile = { create: { data } };
       const { id } = await shop.customer.create({ data: { ...newCustomer(), profile } });
@@ -195,7 +195,7 @@ describe.each<[Major, Provider]>([
     it.each([
       ['a number that lost digits', Number(PRESET)],
       ['a fraction', 1.5],
-    ])('%s is refused before it is sent', async (_what, id) => {
+    ])('refuses %s before it is sent', async (_what, id) => {
       const create = shop.order.create({ data: { id } });
       await expect(create).rejects.toMatchObject({ code: 'ID_INVALID', details: { value: id } });
       expect(await storedIds()).toEqual({});
@@ -226,7 +226,7 @@ describe.each<[Major, Provider]>([
       ['raw SQL', (on) => on.$queryRaw`SELECT id FROM shop_order WHERE id = ${lost}`],
       ['a list in raw SQL', (on) => on.$executeRawUnsafe('DELETE FROM tag WHERE id = $1', [lost])],
       ['a batch', (on) => on.$transaction([on.$executeRawUnsafe('SELECT ?', lost)])],
-    ])('a number that lost digits is refused in %s', async (_what, ask) => {
+    ])('refuses a number that lost digits in %s', async (_what, ask) => {
       await expect(ask(shop)).rejects.toMatchObject({
         code: 'ID_INVALID',
         details: { value: lost },
@@ -234,7 +234,7 @@ describe.each<[Major, Provider]>([
       expect(await storedIds()).toEqual({});
     });
 
-    it('other numbers of raw SQL are sent as they are', async () => {
+    it('sends other numbers of raw SQL unchanged', async () => {
       const one = provider === 'mysql' ? '?' : '$1::float8';
       for (const number of [1.5, -7, Number.MAX_SAFE_INTEGER]) {
         const [row] = await shop.$queryRawUnsafe(`SELECT ${one} = ${number} AS same`, number);
@@ -242,10 +242,10 @@ describe.each<[Major, Provider]>([
       }
     });
 
-    // MariaDB has no lateral joins, and Prisma 6 rounds ids in them.
+    // MariaDB has no lateral joins, and Prisma 6 rounds IDs in them.
     const joining = major === 7 && provider === 'postgresql' ? ['join'] : [];
     it.each([...joining, 'query'])(
-      'nested ids keep their digits, read by a %s',
+      'keeps the digits of nested IDs read by a %s',
       async (relationLoadStrategy) => {
         const data = { ...newCustomer(), orders: { create: [{}, {}] } };
         const { id } = await shop.customer.create({ data });
@@ -259,7 +259,7 @@ describe.each<[Major, Provider]>([
       },
     );
 
-    it('200 rows made in bulk are never another one by the number of their id', async () => {
+    it('refuses Number(id) of each of 200 rows from a bulk insert', async () => {
       await shop.order.createMany({ data: Array.from({ length: 200 }, () => ({})) });
       const rows = await shop.order.findMany();
       const found = rows.map(async ({ id }) => {
@@ -273,7 +273,7 @@ describe.each<[Major, Provider]>([
       ['a query', (on) => on.order.create({ data: {} })],
       ['a batch', (on) => on.$transaction([on.order.create({ data: {} })])],
       ['a transaction', (on) => on.$transaction((within) => within.order.create({ data: {} }))],
-    ])('%s without a running generator is refused, and works after that', async (_what, write) => {
+    ])('refuses %s without a running generator, and works after that', async (_what, write) => {
       const absent = plain.$extends(snowflakeIds({ generator: 'absent' }));
       await expect(write(absent)).rejects.toMatchObject({ code: 'NOT_READY' });
       expect(await storedIds()).toEqual({});
@@ -281,7 +281,7 @@ describe.each<[Major, Provider]>([
       expect((await storedIds()).shop_order).toHaveLength(2);
     });
 
-    describe('refused by the database', () => {
+    describe('the database refuses', () => {
       const refused = /null value|null constraint|default value|Null constraint/i;
 
       it.each<[string, (on: Shop) => Promise<unknown>]>([
@@ -307,7 +307,7 @@ describe.each<[Major, Provider]>([
 });
 
 /*
- * The guide, followed: its service compiles and runs in a Nest application, and its schema becomes
+ * The guide itself: its service compiles and runs in a Nest application, and its schema creates
  * tables without defaults.
  */
 const MAJORS = [6, 7] as const;
@@ -338,7 +338,7 @@ export async function types(): Promise<unknown> {
 }
 `;
 
-/** The engine that is in the package of 6.19, which asks by an adapter. */
+/** Version 6.19 contains this engine, which uses an adapter. */
 const CONFIG = `
 import { PrismaPg } from '@prisma/adapter-pg';
 
@@ -363,7 +363,7 @@ afterAll(() => Promise.all(databases.map((database) => database.drop())));
 describe.each(MAJORS)('with Prisma %d', (major) => {
   beforeAll(() => generatedClients(major), SLOW);
 
-  it('the service of the guide compiles, and ids are bigint or text', async () => {
+  it('the service of the guide compiles, with IDs as bigint or string', async () => {
     const guide = await readFile(`${ROOT}/docs/guides/prisma.md`, 'utf8');
     const service = blocksOf(guide).find((block) => block.includes('PrismaService'))!;
     const wrong = `${service}\nlet a: number = '';`;
@@ -374,7 +374,7 @@ describe.each(MAJORS)('with Prisma %d', (major) => {
     });
   });
 
-  it('a service that extends its client is filled, and keeps its methods', async () => {
+  it('a service that extends its client fills IDs, and keeps its methods', async () => {
     const database = databases[MAJORS.indexOf(major)]!;
     const PrismaClient = await prismaClient(major, 'postgresql');
     const adapter = await adapterFor(major, database);

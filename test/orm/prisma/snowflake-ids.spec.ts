@@ -1,7 +1,7 @@
 /**
- * Where the extension cannot know what to fill, it says so before there is a query; and what counts
- * as a mark. Clients here are no more than the private members that a real one has;
- * prisma.spec.ts shows that real ones have them.
+ * Clients for which the extension cannot determine what to fill, so that it fails before any query;
+ * and what counts as a mark. These clients have only the private members of a real one;
+ * prisma.spec.ts shows that real clients have them.
  */
 import { describe, expect, it, test } from '@jest/globals';
 import { isSnowflakeError, startSnowflake } from 'nestjs-snowflake';
@@ -30,7 +30,7 @@ const faultOf = (given: object): string => {
   }
 };
 
-/** What becomes of a row of the model A, of which every field is of that type. */
+/** The fields that the extension fills in a row of model A, which has these fields. */
 const filledFields = async (fields: string): Promise<string[]> => {
   await using _running = await startSnowflake({ workerId: 7 });
   const names = [...fields.matchAll(/^\s*(\w+)/gm)].map(([, name = '']) => scalar(name));
@@ -49,7 +49,7 @@ describe('$extends fails with CONFIG_INVALID', () => {
   test.each<[string, object]>([
     ['no private members', {}],
     ['no schema', client(undefined)],
-    ['a schema that is no text', client(7)],
+    ['a schema that is no string', client(7)],
     ['no models', { ...client(MARKED), _runtimeDataModel: undefined }],
     ['models that are no object', client(MARKED, 'A')],
     ['no configuration of an engine', { ...client(MARKED), _engineConfig: undefined }],
@@ -58,34 +58,34 @@ describe('$extends fails with CONFIG_INVALID', () => {
   });
 
   test.each([
-    ['nothing', 'id BigInt @id'],
+    ['no default', 'id BigInt @id'],
     ['an integer', 'id Int @id @default(dbgenerated())'],
     ['a list', 'id BigInt[] @default(dbgenerated())'],
     ['an expression', 'id String @id @default(dbgenerated("gen_random_uuid()"))'],
     ['an empty expression', 'id String @id @default(dbgenerated(""))'],
-    ['another maker', 'id BigInt @id @default(autoincrement())'],
+    ['another generator', 'id BigInt @id @default(autoincrement())'],
     ['a comment', 'id BigInt @id // @default(dbgenerated())'],
     ['a comment of several lines', 'id BigInt @id /* \n id BigInt @default(dbgenerated())\n*/'],
-    ['a text', 'id String @id @default("@default(dbgenerated())")'],
-    ['a text with a mark of a text', 'id String @id @default("\\"@default(dbgenerated())\\"")'],
-    ['a type of its own', 'id BigIntId @id @default(dbgenerated())'],
-  ])('where the mark is on %s', (_what, field) => {
+    ['a string', 'id String @id @default("@default(dbgenerated())")'],
+    ['a string with an escaped quote', 'id String @id @default("\\"@default(dbgenerated())\\"")'],
+    ['a type with a similar name', 'id BigIntId @id @default(dbgenerated())'],
+  ])('if the mark is on %s', (_what, field) => {
     expect(faultOf(client(`model A {\n  ${field}\n}`))).toMatch(/no field is marked/);
   });
 
-  it('where the marked model is no model of the client', () => {
+  it('if the client has no model of the marked name', () => {
     expect(faultOf(client(MARKED.replace('model A', 'model B')))).toMatch(/no field is marked/);
     expect(faultOf(client(MARKED.replace('model A', 'type A')))).toMatch(/no field is marked/);
   });
 
-  test.each(['6.19.3', '7.2.0'])('where relationJoins of Prisma %s rounds ids', (version) => {
+  test.each(['6.19.3', '7.2.0'])('if relationJoins of Prisma %s rounds IDs', (version) => {
     const joining = { ...client(MARKED), _previewFeatures: ['relationJoins'] };
     expect(faultOf({ ...joining, _clientVersion: version })).toMatch(
       /Prisma [\d.]+ rounds the ids/,
     );
   });
 
-  it('and not where a field is marked', () => {
+  it('but not if a field is marked', () => {
     const joining = { _previewFeatures: ['relationJoins'], _clientVersion: '7.3.0' };
     expect(faultOf({ ...client(MARKED), ...joining })).toBe('none');
   });

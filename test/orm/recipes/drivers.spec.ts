@@ -1,4 +1,4 @@
-/** The bare driver of PostgreSQL, pg. */
+/** The PostgreSQL driver pg. */
 import { describe } from '@jest/globals';
 import mariadb from 'mariadb';
 import type { Connection as MariadbConnection, QueryOptions } from 'mariadb';
@@ -38,7 +38,7 @@ describe('pg', () => {
       ['text', 'filled', (client, label) => client.query(INSERT, [newId(), label])],
       ['a bigint', 'filled', (client, label) => client.query(INSERT, [BigInt(newId()), label])],
       [
-        'a prepared statement, twice',
+        'a prepared statement, run two times',
         'filled',
         async (client, label) => {
           const statement = { name: 'insert order', text: INSERT };
@@ -111,7 +111,7 @@ describe('pg', () => {
   });
 });
 
-/* The bare driver of PostgreSQL, postgres.js. */
+/* The PostgreSQL driver postgres.js. */
 interface Id {
   readonly id: unknown;
 }
@@ -205,7 +205,7 @@ describeRecipe<ReturnType<typeof open>>({
   ],
 });
 
-/* The bare driver of MariaDB and MySQL, mysql2. */
+/* The MariaDB and MySQL driver mysql2. */
 describe('mysql2', () => {
   const INSERT = 'INSERT INTO orders (id, label, total) VALUES (?, ?, 2)';
   const UPSERT = `${INSERT} ON DUPLICATE KEY UPDATE total = VALUES(total)`;
@@ -213,7 +213,7 @@ describe('mysql2', () => {
   const AS_JSON = 'SELECT JSON_ARRAYAGG(JSON_OBJECT("id", id)) AS id FROM orders WHERE label = ?';
   const AS_TEXT = AS_JSON.replace('"id", id', '"id", CAST(id AS char)');
 
-  /** By a connection with these options. */
+  /** The ID of the first row, read through a connection with these options. */
   async function firstOf(
     { config }: Connection,
     options: ConnectionOptions,
@@ -306,7 +306,7 @@ describe('mysql2', () => {
   });
 });
 
-/* The bare driver of MariaDB, mariadb. */
+/* The MariaDB driver mariadb. */
 describe('mariadb', () => {
   const INSERT = 'INSERT INTO orders (id, label, total) VALUES (?, ?, 2)';
   const UPSERT = `${INSERT} ON DUPLICATE KEY UPDATE total = VALUES(total)`;
@@ -330,7 +330,7 @@ describe('mariadb', () => {
         port: Number(port),
         user: username,
         database: pathname.slice(1),
-        // By default 1 s, which a busy machine may need.
+        // The default of 1 s is too short on a busy machine.
         connectTimeout: 60_000,
       }),
     close: (db) => db.end(),

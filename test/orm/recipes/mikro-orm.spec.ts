@@ -65,7 +65,7 @@ type Orm = MikroORM;
 
 const emOf = (orm: Orm): EntityManager => orm.em.fork() as EntityManager;
 
-/** Of a driver of SQL; the class that both drivers share has none. */
+/** The query builder of a SQL driver. The class that both drivers share has none. */
 const builderOf = (orm: Orm) => (emOf(orm) as unknown as PostgresManager).createQueryBuilder(Order);
 
 async function flushed(orm: Orm, persist: (em: EntityManager) => void): Promise<void> {
@@ -110,10 +110,10 @@ const WRITES: readonly Write<Orm>[] = [
     'filled',
     (orm, label) => emOf(orm).transactional((em) => void em.create(Order, order(label))),
   ],
-  // The calls that write without an entity skip onCreate.
+  // Calls that write without an entity skip onCreate.
   ['insert', 'refused', (orm, label) => emOf(orm).insert(Order, order(label))],
   [
-    'insert of what create made',
+    'insert of a row from create',
     'refused',
     (orm, label) => {
       const em = emOf(orm);
@@ -167,7 +167,7 @@ const MARIADB_WRITES: readonly Write<Orm>[] = [
 ];
 
 const ownTests = (orm: () => Orm, database: () => Database) => {
-  it('gives the object the id that was stored', async () => {
+  it('gives the object the stored ID', async () => {
     const em = emOf(orm());
     const made = em.create(Order, withLines('returned'));
     await em.flush();
@@ -177,7 +177,7 @@ const ownTests = (orm: () => Orm, database: () => Database) => {
     expect(stored.toSorted()).toEqual(ids.toSorted());
   });
 
-  it('finds nothing to change in a schema that it has made', async () => {
+  it('finds nothing to change in the schema that it created', async () => {
     const { schema } = orm();
     await database().run('DROP TABLE order_lines');
     await database().run('DROP TABLE orders');

@@ -1,6 +1,6 @@
 /**
- * Mongoose, up to the wire: no MongoDB is asked. What it sends shows whether a new document has a
- * key of ours, a key of the driver, or none, which MongoDB then makes itself.
+ * Mongoose up to the wire, without MongoDB. The commands show whether a new document has a key of
+ * ours, a key of the driver, or none. MongoDB creates a missing key itself.
  */
 import { createServer, type Socket, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -10,9 +10,8 @@ import { currentIdMaker, type RunningSnowflake } from 'nestjs-snowflake';
 import { textCopyOf } from '../../../lib/http/snowflake-json.interceptor.js';
 import { EARLIER_ID, isMade, startGenerator } from '../odd-ids.js';
 
-// Speaks the protocol of MongoDB, as far as Mongoose needs it, and keeps what it is sent. It is no
-// MongoDB and stores nothing: it shows which keys leave the process, not what a server makes of
-// them.
+// Implements the part of the MongoDB protocol that Mongoose needs, and records the commands. It
+// stores nothing. It shows which keys leave the process, not what a server does with them.
 
 const OP_REPLY = 1;
 const OP_QUERY = 2004;
@@ -33,9 +32,9 @@ const HELLO = {
 
 interface MongoWire {
   readonly url: string;
-  /** Commands that write, in the order of their arrival; emptied by whoever looks. */
+  /** Write commands in the order of their arrival. Each test empties the list. */
   readonly writes: Document[];
-  /** What every `find` is answered with. */
+  /** The result of every `find`. */
   found: Document[];
   close(): Promise<void>;
 }
@@ -69,7 +68,7 @@ async function openMongoWire(): Promise<MongoWire> {
 }
 
 function answerTo(message: Buffer, wire: MongoWire): Buffer {
-  // Only the first question is asked in the older form.
+  // Only the first command of a connection uses the older format.
   if (message.readInt32LE(12) === OP_QUERY) {
     const before = Buffer.alloc(20);
     before.writeInt32LE(1, 16);
@@ -87,7 +86,7 @@ function framed(code: number, request: Buffer, body: Uint8Array): Buffer {
   return Buffer.concat([header, body]);
 }
 
-/** A document, then lists of documents that belong to it. */
+/** Reads a command message: a document, then lists of documents that belong to it. */
 function commandIn(message: Buffer): Document {
   const command: Document = {};
   let at = HEADER_BYTES + 4;
@@ -198,7 +197,7 @@ const WRITES: readonly Write[] = [
   ],
 ];
 
-/** Every document that a command would make, as far as it is sent. */
+/** Every document that a command would create, as far as the command contains it. */
 function documentsOf(command: Document): Document[] {
   const changes = [
     command['update'],
@@ -239,7 +238,7 @@ describe('Mongoose', () => {
     const ids = wire.writes.flatMap(documentsOf).map(({ _id }) => _id as unknown);
     if (ids.length === 0) return 'sends nothing';
     if (ids.every((id) => typeof id === 'string' && isMade(id))) return 'filled';
-    // MongoDB makes one where none is sent.
+    // MongoDB creates a key if the document has none.
     const isTheirs = (id: unknown) =>
       id === undefined || (id as Document)['_bsontype'] === 'ObjectId';
     return ids.every(isTheirs) ? 'an ObjectId' : JSON.stringify(ids);
@@ -249,7 +248,7 @@ describe('Mongoose', () => {
     expect(await outcomeOf(run)).toBe(outcome);
   });
 
-  it('reads text as text, and a Long as a Long where nothing casts it', async () => {
+  it('reads strings as strings, and keeps a Long unless the schema casts it', async () => {
     wire.found = [{ _id: EARLIER_ID, label: 'x', customer: Long.fromString(EARLIER_ID) }];
     const [lean] = await orders.find().lean();
     expect(lean!._id).toBe(EARLIER_ID);
@@ -257,7 +256,7 @@ describe('Mongoose', () => {
     expect(textCopyOf(lean)).toMatchObject({ customer: EARLIER_ID });
   });
 
-  describe('while no generator runs', () => {
+  describe('without a running generator', () => {
     const filled = WRITES.filter(([, outcome]) => outcome === 'filled');
     it.each(filled)('%s', async (call, _, run) => {
       await snowflake.close();

@@ -136,7 +136,7 @@ describe('kysely', () => {
   type Db = Kysely<Tables>;
 
   const row = (label: string) => ({ id: newId(), label, total: 2 });
-  /** As somebody writes it who has silenced the compiler. */
+  /** A row of code that silences the compiler. */
   const rowWithoutId = (label: string) => ({ label }) as Insertable<Tables['orders']>;
 
   const WRITES: readonly Write<Db>[] = [
@@ -253,7 +253,7 @@ describe('kysely', () => {
       ['jsonArrayFrom of id::text', 'string', nested('id as text')],
     ],
     more: (db) =>
-      it('compiles no row without an id, and none whose id is a number', () => {
+      it('refuses to compile a row without an ID or with a number as its ID', () => {
         const into = db().insertInto('orders');
         // @ts-expect-error the id is missing
         expect(into.values({ label: '' })).toBeDefined();
@@ -286,7 +286,7 @@ describe('kysely', () => {
   });
 });
 
-/* Objection on both databases: a base model fills the ids of every insert. */
+/* Objection on both databases. A base model fills the IDs of every insert. */
 describe('objection', () => {
   class SnowflakeModel extends Model {
     id!: string;
@@ -384,7 +384,7 @@ describe('objection', () => {
   ];
 
   const ownTests = (library: () => Library, database: () => Database) => {
-    it('returns the id that was stored, also after insertGraph', async () => {
+    it('returns the stored ID, including after insertGraph', async () => {
       const one = await library().Orders.query().insert({ label: 'returned 1' });
       const two = await library().Orders.query().insertGraph(withLines('returned 2'));
       const ids = [one.id, two.id, ...two.lines!.map(({ id }) => id)];
@@ -393,7 +393,7 @@ describe('objection', () => {
       expect(stored.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
     });
 
-    it('keeps an id that was set', async () => {
+    it('keeps a given ID', async () => {
       const { id } = await library()
         .Orders.query()
         .insert({ label: 'set', id: '9007199254740993' });

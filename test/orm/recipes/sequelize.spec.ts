@@ -62,7 +62,7 @@ class Line extends Model {
   declare order: Order;
 }
 
-/** Without decorators. */
+/** A model without decorators. */
 class PlainOrder extends PlainModel {
   declare id: string;
 }
@@ -144,14 +144,14 @@ const WRITES: readonly Write<Sequelize>[] = [
 ];
 
 const ownTests = (db: () => Sequelize, database: () => Database) => {
-  it('gives the object the id that was stored', async () => {
+  it('gives the object the stored ID', async () => {
     const order = await Order.create(withLines('returned'), { include: Line });
     const stored = (await database().ordersOf('returned')).map(({ id }) => id);
     expect([order.id, order.lines[0]!.id].map(isMade)).toEqual([true, true]);
     expect(stored.toSorted()).toEqual([order.id, order.lines[0]!.id].toSorted());
   });
 
-  it('may give the object another id than the row has, after an upsert', async () => {
+  it('may return an object with another ID than the row after an upsert', async () => {
     const { id } = await Order.create({ label: 'upserted' });
     const [order] = await Order.upsert({ label: 'upserted', total: 2 });
     expect(await database().ordersOf('upserted')).toMatchObject([{ id, total: 2 }]);
@@ -159,7 +159,7 @@ const ownTests = (db: () => Sequelize, database: () => Database) => {
     expect(order.id === id).toBe(database().kind === 'postgres');
   });
 
-  it('gives the column no default of the database, also after sync({ alter: true })', async () => {
+  it('gives the column no database default, even after sync({ alter: true })', async () => {
     await db().sync({ alter: true });
     const { id } = await db().getQueryInterface().describeTable('orders');
     expect(id).toMatchObject({ type: expect.stringMatching(/^BIGINT/), allowNull: false });
@@ -237,7 +237,7 @@ describe('seeds', () => {
         await db.destroy();
       },
     ],
-  ])('%s, a row has an id', async (label, run) => {
+  ])('%s give their rows an ID', async (label, run) => {
     await run(database.url.href);
     expect((await database.ordersOf(label)).map(({ id }) => isMade(id))).toEqual([true]);
   });

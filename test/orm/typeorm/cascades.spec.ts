@@ -1,8 +1,8 @@
 /**
- * Graphs of new rows in one `save()`. With generated keys TypeORM inserts a reference that is not
- * needed as NULL and updates it later; with `@SnowflakeId()` each row has its id before the first
- * INSERT, so that the order of TypeORM's statements decides. A shape is saved as it was given, or
- * the message of the foreign key says what to do.
+ * Graphs of new rows in one `save()`. With generated keys, TypeORM inserts an optional reference as
+ * NULL and updates it later. With `@SnowflakeId()`, each row has its ID before the first INSERT, so
+ * the order of TypeORM's statements decides. The graph is saved as given, or the message of the
+ * foreign key names the solution.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { hookDataSource, SnowflakeId } from 'nestjs-snowflake/typeorm';
@@ -123,7 +123,7 @@ describe.each([postgres, mariadb, sqljs])('$name', (driver) => {
     return Promise.all(all);
   }
 
-  describe.each(['plain', 'instances'])('an order of a new address, %s', (kind) => {
+  describe.each(['plain', 'instances'])('an order with a new address, %s', (kind) => {
     const asked = (customer: { id?: string }) => {
       const given = { note: 'order', customer, address: { ...address } };
       return kind === 'plain' ? given : orders().create(given);
@@ -140,7 +140,7 @@ describe.each([postgres, mariadb, sqljs])('$name', (driver) => {
     );
   });
 
-  it('is saved after its address', async () => {
+  it('saves an order after its address', async () => {
     const saved = await database.getRepository(Address).save({ ...address });
     const order = await orders().save({ note: 'after', customer: {}, address: saved });
     const relations = { address: true, customer: true };
@@ -153,7 +153,7 @@ describe.each([postgres, mariadb, sqljs])('$name', (driver) => {
     ...(isMariadb
       ? []
       : [['deferrable', { deferrable: 'INITIALLY DEFERRED' }] as [string, RelationOptions]]),
-  ])('is saved with an address whose relation is %s', async (_name, way) => {
+  ])('saves an order with an address whose relation is %s', async (_name, way) => {
     const own = graph(driver.idType, way);
     const { options, close } = await driver.open();
     const entities = [own.Address, own.Customer, own.Order];
@@ -172,7 +172,7 @@ describe.each([postgres, mariadb, sqljs])('$name', (driver) => {
     }
   });
 
-  // In one statement, whose rows PostgreSQL and SQLite check at its end, MariaDB one by one.
+  // In one statement. PostgreSQL and SQLite check its rows at the end, MariaDB one by one.
   it.each<[string, () => object]>([
     ['a category with a new parent', () => ({ name: 'c', parent: { name: 'p' } })],
     [
@@ -186,7 +186,7 @@ describe.each([postgres, mariadb, sqljs])('$name', (driver) => {
         return [categories().create({ name: 'c', parent }), parent];
       },
     ],
-  ])('%s', async (_name, made) => {
+  ])('saves %s, unless MariaDB refuses the order of the rows', async (_name, made) => {
     const saving = categories().save(made() as never) as Promise<unknown>;
     const parent = saving.then(
       (saved) => ([saved].flat()[0] as { parent: { name: string } }).parent.name,
@@ -195,7 +195,7 @@ describe.each([postgres, mariadb, sqljs])('$name', (driver) => {
     expect(await parent).toMatch(isMariadb ? LATER : /^p$/);
   });
 
-  it('a category with new children, three generations', async () => {
+  it('saves a category with new children, three generations', async () => {
     const root = { name: 'r', children: [{ name: 's', children: [{ name: 't' }] }] };
     const { id } = await categories().save(root as never as InstanceType<typeof Category>);
     const [read] = await categories().find({
@@ -205,7 +205,7 @@ describe.each([postgres, mariadb, sqljs])('$name', (driver) => {
     expect(read).toMatchObject(root);
   });
 
-  it.each(trees)('a tree with new branches: $name', async (Node) => {
+  it.each(trees)('saves a tree with new branches: $name', async (Node) => {
     const nodes = database.getRepository(Node);
     const made = { name: 'r', children: [{ name: 's', children: [{ name: 't' }] }] };
     const { id } = await nodes.save(nodes.create(made));
@@ -213,7 +213,7 @@ describe.each([postgres, mariadb, sqljs])('$name', (driver) => {
     expect(await nodes.findOne({ where: { id }, relations })).toMatchObject(made);
   });
 
-  it('says nothing of rows that are not in the same save()', async () => {
+  it('adds no hint if the rows are not in the same save()', async () => {
     const asked = orders().insert({ note: 'lost', customer: { id: '5' } });
     await expect(asked).rejects.toThrow(/^(?!.*would insert later).*foreign key/is);
   });

@@ -31,7 +31,7 @@ import {
 } from './support/databases.js';
 
 const ROWS = 10_000;
-/** Beyond 2^53, odd, and not ours: it comes from a seed or from another system. */
+/** Above 2^53, odd, and from a seed or another system. */
 const PRESET = '911704225635921921';
 
 const workerOf = (id: unknown): number | undefined =>
@@ -60,8 +60,8 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
   const orders = () => database.getRepository(Order);
   const tags = () => database.getRepository(Tag);
 
-  describe('a new row has an id of ours', () => {
-    it('after save(instance), and the property is the text that is read back', async () => {
+  describe('a new row gets an ID', () => {
+    it('after save(instance), and the property is the string that is read back', async () => {
       const tag = await tags().save(made(Tag, { label: 'instance' }));
       expect(workerOf(tag.id)).toBe(WORKER_ID);
       expect(await tags().findOneByOrFail({ label: 'instance' })).toEqual(tag);
@@ -76,18 +76,18 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
     it.each([
       ['a bigint', 8n],
       ['text', '9'],
-    ])('or the one it was given as %s, which is text from then on', async (_kind, id) => {
+    ])('or keeps the ID given as %s, which then is a string', async (_kind, id) => {
       const given = { id: id as string, label: `given ${id}` };
       expect((await tags().save(given)).id).toBe(String(id));
       expect(await tags().findOneByOrFail({ label: `given ${id}` })).toMatchObject(given);
     });
 
-    it.each([7, Number(PRESET)])('unless it was given the number %d', async (number) => {
+    it.each([7, Number(PRESET)])('unless its ID is given as the number %d', async (number) => {
       const id = number as unknown as string;
       const text = { id: '7', label: 'text' };
       await tags().save(text);
       const label = 'a number';
-      // The last two would look for the row of the text, and not find it.
+      // The last two would search for the row by the string and not find it.
       for (const write of [
         () => tags().insert({ id, label }),
         () => database.createQueryBuilder().insert().into(Tag).values({ id, label }).execute(),
@@ -130,7 +130,7 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
       expect(await tags().countBy({ label: In(labels) })).toBe(2);
     });
 
-    it('only where a list of columns names the key', async () => {
+    it('only if a list of columns includes the key', async () => {
       const insert = () => database.createQueryBuilder().insert();
       const without = { label: 'columns without' };
       await expect(insert().into(Tag, ['label']).values(without).execute()).rejects.toThrow(
@@ -142,7 +142,7 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
       expect(workerOf((await tags().findOneByOrFail(named)).id)).toBe(WORKER_ID);
     });
 
-    it.each(['plain', 'instance'])('after upsert(%s) that met no row', async (kind) => {
+    it.each(['plain', 'instance'])('after upsert(%s) that finds no row', async (kind) => {
       const email = newEmail();
       const row: { email: string } = kind === 'plain' ? { email } : made(Customer, { email });
       await customers().upsert(row, ['email']);
@@ -150,7 +150,7 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
       expect(workerOf(id)).toBe(WORKER_ID);
     });
 
-    it('where single-table inheritance is used, in the columns of its own class only', async () => {
+    it('with single-table inheritance, only in the columns of its own class', async () => {
       await database.getRepository(CardPayment).insert({ amount: 1 });
       const card = await database.getRepository(CardPayment).findOneByOrFail({ amount: 1 });
       expect(workerOf(card.id)).toBe(WORKER_ID);
@@ -211,7 +211,7 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
       expect(byIds.customer).toBe(id);
     });
 
-    it('are never found by a number that lost digits', async () => {
+    it('refuse a number that lost digits', async () => {
       const { id } = await orders().save({ note: 'exact' });
       const lost = Number(id);
       const ways: (() => Promise<unknown>)[] = [
@@ -230,7 +230,7 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
         () => orders().createQueryBuilder().relation('lines').of(lost).loadMany(),
         () => orders().delete(lost),
       ];
-      // Its ids are texts, which SQLite compares with the digits of a number: no other row has them.
+      // SQLite compares text IDs with the digits of a number, and no row matches.
       if (driver === sqljs) ways.splice(1);
       for (const way of ways) {
         const asked = async () => [String(way), await way()];
@@ -241,7 +241,7 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
       expect(await orders().findOneBy({ id })).toMatchObject({ note: 'exact' });
     });
 
-    it('take and lose members, and their rows can be removed', async () => {
+    it('add and remove members, and their rows can be deleted', async () => {
       const { orders: given, email } = await customers().save(customers().create(graph()));
       const order = await orders().findOneOrFail({
         where: { id: given[0]!.id },
@@ -262,7 +262,7 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
     });
   });
 
-  describe('an id that is there', () => {
+  describe('an existing ID', () => {
     it('is kept by save, insert and the query builder', async () => {
       const labels = ['preset 1', 'preset 2', 'preset 3'];
       await tags().save({ id: PRESET, label: labels[0]! });
@@ -274,14 +274,14 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
       expect(read.map(({ id }) => id)).toEqual([PRESET, '42', maximum]);
     });
 
-    it('is stored exactly when given as a bigint, and the property becomes its text', async () => {
+    it('is stored exactly if given as a bigint, and the property becomes a string', async () => {
       const id = (BigInt(PRESET) + 2n) as unknown as string;
       const tag = await tags().save({ id, label: 'bigint' });
       expect(tag.id).toBe('911704225635921923');
       expect(await tags().findOneByOrFail({ label: 'bigint' })).toMatchObject(tag);
     });
 
-    it('survives being read, changed and saved: no second row', async () => {
+    it('is kept after a read, a change and a save, without a second row', async () => {
       await tags().save({ id: '911704225635921925', label: 'before' });
       const tag = await tags().findOneByOrFail({ label: 'before' });
       const count = await tags().count();
@@ -290,7 +290,7 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
       expect(await tags().findOneByOrFail({ id: '911704225635921925' })).toEqual(tag);
     });
 
-    it('is not changed by upserts, whatever id the object holds', async () => {
+    it('is not changed by upserts, whatever ID the object has', async () => {
       const email = newEmail();
       const { id } = await customers().save({ email });
       const row: { id?: string; email: string; name: string } = { email, name: 'second' };
@@ -302,12 +302,12 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
 
     it.each([
       ['a word', 'abc'],
-      ['empty', ''],
-      ['negative', '-1'],
+      ['an empty string', ''],
+      ['a negative number', '-1'],
       ['not canonical', '007'],
       ['too large', '9223372036854775808'],
       ['an unsafe number', Number(PRESET)],
-    ])('is refused when it is %s', async (_, wrong) => {
+    ])('is refused if it is %s', async (_, wrong) => {
       const id = wrong as string;
       const refusal = { name: 'SnowflakeError', code: 'ID_INVALID', details: { value: wrong } };
       await expect(tags().insert({ id, label: 'x' })).rejects.toMatchObject(refusal);
@@ -316,7 +316,7 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
     });
   });
 
-  it('find operators take ids as text and as bigint', async () => {
+  it('find operators accept IDs as strings and as bigints', async () => {
     const rows = await tags().save(['o1', 'o2', 'o3', 'o4'].map((label) => ({ label })));
     const [first, second, third, fourth] = rows.map(({ id }) => id) as [
       string,
@@ -340,13 +340,13 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
     );
   });
 
-  it('the schema is stable: migration:generate finds nothing', async () => {
+  it('migration:generate finds no change in the schema', async () => {
     const { upQueries, downQueries } = await database.driver.createSchemaBuilder().log();
     expect([...upQueries, ...downQueries].map(({ query }) => query)).toEqual([]);
   });
 
-  describe('what cannot be filled fails on the null key, not silently', () => {
-    it.each(['plain', 'instance'])('save(%s, { listeners: false })', async (kind) => {
+  describe('a row without an ID is refused for its null key', () => {
+    it.each(['plain', 'instance'])('after save(%s, { listeners: false })', async (kind) => {
       const label = 'no listeners';
       const row = kind === 'plain' ? { label } : made(Tag, { label });
       const save = tags().save(row, { listeners: false });
@@ -354,7 +354,7 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
       expect(await tags().countBy({ label })).toBe(0);
     });
 
-    it('SQL written by hand', async () => {
+    it('after raw SQL', async () => {
       const insert = database.query(`INSERT INTO tag (label) VALUES ('raw')`);
       await expect(insert).rejects.toThrow(/null value|default value|NOT NULL/);
     });

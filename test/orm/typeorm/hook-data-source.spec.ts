@@ -1,7 +1,6 @@
 /**
- * Whichever DataSource writes a row, in one file: those that Nest does not know; and a Nest
- * application with several DataSources and generators, which imports SnowflakeModule and nothing
- * else of ours.
+ * DataSources outside of Nest, and a Nest application with several DataSources and generators. The
+ * application imports only SnowflakeModule from this library.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type OnModuleInit } from '@nestjs/common';
@@ -80,7 +79,7 @@ describe('hook data source', () => {
     return row.id!;
   };
 
-  it('without a hook, instances have ids and plain objects fail on the null key', async () => {
+  it('without a hook, instances get IDs and plain objects fail on the null key', async () => {
     await dataSource.initialize();
     const notes = dataSource.getRepository(Note);
     const { id } = await notes.save(notes.create({ text: 'an instance' }));
@@ -88,7 +87,7 @@ describe('hook data source', () => {
     await expect(insertPlain()).rejects.toThrow('NOT NULL');
   });
 
-  it('hooked before initialize(), it fills plain objects, after a second one too', async () => {
+  it('hooked before initialize(), it fills plain objects, even after reconnecting', async () => {
     await hookDataSource(dataSource).initialize();
     const first = await insertPlain();
     await dataSource.destroy();
@@ -101,14 +100,14 @@ describe('hook data source', () => {
     expect(await insertPlain()).toMatch(/^\d+$/);
   });
 
-  it('hooked many times, it has the subscriber once', async () => {
+  it('hooked many times, it has only one subscriber', async () => {
     hookDataSource(hookDataSource(dataSource));
     hookDataSource(hookDataSource(await dataSource.initialize()));
     const names = dataSource.subscribers.map((subscriber) => subscriber.constructor.name);
     expect(names.toSorted()).toEqual(['Audit', 'SnowflakeSubscriber']);
   });
 
-  it('keeps the subscriber of a second copy of this package, adding none of its own', async () => {
+  it('keeps the subscriber of a second copy of this package, without adding its own', async () => {
     @EventSubscriber()
     class OfOtherCopy implements EntitySubscriberInterface<Note> {
       constructor() {
@@ -122,13 +121,13 @@ describe('hook data source', () => {
     expect(names.toSorted()).toEqual(['Audit', 'OfOtherCopy']);
   });
 
-  it('subscribers of the application find the id in place', async () => {
+  it('subscribers of the application see the filled ID', async () => {
     hookDataSource(await dataSource.initialize());
     const id = await insertPlain();
     expect(seen).toContain(id);
   });
 
-  it('an entity with a plain object as its embedded class is refused by TypeORM', async () => {
+  it('TypeORM refuses an entity with a plain object as its embedded class', async () => {
     await hookDataSource(dataSource).initialize();
     const parcels = dataSource.getRepository(Parcel);
     const parcel = Object.assign(new Parcel(), { label: { text: 'plain' } });
@@ -137,7 +136,7 @@ describe('hook data source', () => {
     expect(created.label.number).toMatch(/^\d+$/);
   });
 
-  it('after the shutdown of the application no id is made, and no row is written', async () => {
+  it('after the shutdown of the application, an insert fails and writes no row', async () => {
     await hookDataSource(dataSource).initialize();
     await application?.close();
     application = undefined;
@@ -147,10 +146,10 @@ describe('hook data source', () => {
 });
 
 /*
- * What the guide warns of: dropSchema takes the table of a registry away with all others, and
- * whoever leases there is told which command creates it.
+ * The guide warns of this: dropSchema also drops the table of the registry. Any later command that
+ * leases there names the command that creates it.
  */
-it('dropSchema drops the table of the registry, which is then named as missing', async () => {
+it('after dropSchema, the error names the command that recreates the registry table', async () => {
   const { url, drop } = await ownDatabase(process.env['DATABASE_URL']!);
   const workers = () => command(['workers', '--support', `${url}?namespace=shop&replicated=false`]);
   const before = new DataSource({ type: 'postgres', url });
@@ -166,7 +165,7 @@ it('dropSchema drops the table of the registry, which is then named as missing',
   await drop();
 });
 
-// In a Nest application.
+// The hook in a Nest application.
 
 const WORKER_ID = 7;
 const ORDERS_WORKER_ID = 9;
@@ -195,7 +194,7 @@ class Stray {
   id: string;
 }
 
-/** Seed data is often written there; plain objects need the subscriber by then. */
+/** Seeds are often written in this hook. Plain objects need the subscriber by then. */
 abstract class Seeder implements OnModuleInit {
   constructor(readonly dataSource: DataSource) {}
 
@@ -256,12 +255,12 @@ describe('an application with two generators and three DataSources', () => {
   it.each([
     ['before SnowflakeModule', undefined, EarlySeeder],
     ['after SnowflakeModule', 'reports', LateSeeder],
-  ])('seeds written in onModuleInit of a module imported %s have ids', async (_, name, seeder) => {
+  ])('fills seeds from onModuleInit of a module imported %s', async (_, name, seeder) => {
     const [country] = await dataSourceOf(name).getRepository(Country).findBy({ name: seeder.name });
     expect(workerOf(country!.id)).toBe(WORKER_ID);
   });
 
-  it('each column is filled by the generator it names', async () => {
+  it('fills each column with the generator that the column names', async () => {
     await dataSourceOf().getRepository(Ticket).insert({});
     const saved = await dataSourceOf().getRepository(Ticket).save(new Ticket());
     const tickets = await dataSourceOf().getRepository(Ticket).find();
@@ -270,7 +269,7 @@ describe('an application with two generators and three DataSources', () => {
     expect(tickets.map(({ reference }) => workerOf(reference))).toEqual([WORKER_ID, WORKER_ID]);
   });
 
-  it('a generator that does not exist is an error with its name, and no row', async () => {
+  it('refuses an unknown generator by name, and writes no row', async () => {
     const strays = dataSourceOf().getRepository(Stray);
     for (const stray of [{}, new Stray()]) {
       await expect(strays.save(stray)).rejects.toMatchObject({
@@ -281,7 +280,7 @@ describe('an application with two generators and three DataSources', () => {
     expect(await strays.count()).toBe(0);
   });
 
-  it('rows saved side by side in both databases all have ids of their own', async () => {
+  it('gives unique IDs to rows saved concurrently in both databases', async () => {
     const repositories = [undefined, 'reports'].map((name) =>
       dataSourceOf(name).getRepository(Country),
     );
@@ -291,7 +290,7 @@ describe('an application with two generators and three DataSources', () => {
     expect(new Set((await Promise.all(rows)).map(({ id }) => id)).size).toBe(500);
   });
 
-  it('a DataSource that the application initializes itself is hooked too', async () => {
+  it('hooks a DataSource that the application initializes itself', async () => {
     const byHand = await dataSourceOf('by-hand').initialize();
     const row: { id?: string; name: string } = { name: 'by hand' };
     await byHand.getRepository(Country).insert(row);
@@ -301,8 +300,8 @@ describe('an application with two generators and three DataSources', () => {
 });
 
 /*
- * Drivers that turn a bigint column into a number: an id is written exactly, and refused when it
- * is read. Last in this file: pg keeps `parseInt8` for the whole process.
+ * Drivers that turn a bigint column into a number: an ID is stored exactly, and refused on read.
+ * Last in this file, because pg keeps `parseInt8` for the whole process.
  */
 describe('lossy drivers', () => {
   @Entity()
@@ -339,7 +338,7 @@ describe('lossy drivers', () => {
     ['MariaDB without supportBigNumbers', mariadb, { supportBigNumbers: false }, 'CHAR'],
     ['sql.js with a bigint column', sqljs, {}, 'TEXT'],
   ])('%s', (_, driver, settings, textType) => {
-    it('stores the id exactly, refuses to read it, and makes no second row', async () => {
+    it('stores the ID exactly, refuses to read it, and writes no second row', async () => {
       await open(driver, settings);
       const notes = dataSource.getRepository(Note);
       const { id } = await notes.save({ text: 'exact' });
@@ -351,7 +350,7 @@ describe('lossy drivers', () => {
       expect(await dataSource.query(sql)).toEqual([{ id, text: 'exact' }]);
     });
 
-    it('reads small ids, which are exact', async () => {
+    it('reads small IDs, which are exact', async () => {
       await open(driver, settings);
       const notes = dataSource.getRepository(Note);
       await notes.save({ id: '42', text: 'small' });
@@ -360,7 +359,7 @@ describe('lossy drivers', () => {
     });
   });
 
-  it('MariaDB with bigNumberStrings: false mixes text and numbers, and all are exact', async () => {
+  it('returns exact strings and numbers from MariaDB with bigNumberStrings: false', async () => {
     await open(mariadb, { supportBigNumbers: true, bigNumberStrings: false });
     const notes = dataSource.getRepository(Note);
     const { id } = await notes.save({ text: 'b' });

@@ -1,4 +1,4 @@
-/** What the decorator declares, and what it refuses before there is any database. */
+/** What the decorator declares, and what it refuses without a database. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import {
@@ -42,7 +42,7 @@ class User {
   name: string;
 }
 
-/** A profile has the id of its user. */
+/** A profile with the same ID as its user. */
 @Entity()
 class Profile {
   @SnowflakeId({ type: 'varchar' })
@@ -71,7 +71,7 @@ describe('the column', () => {
   const columnOf = (target: Function, property: string) =>
     dataSource.getMetadata(target).findColumnWithPropertyName(property)!;
 
-  it('is a primary bigint that no update changes; other options are passed on', () => {
+  it('is a primary bigint that updates do not change, and passes on other options', () => {
     expect(columnOf(Account, 'id')).toMatchObject({
       type: 'bigint',
       isPrimary: true,
@@ -81,7 +81,7 @@ describe('the column', () => {
     });
   });
 
-  it('is text of 20 characters with { type: varchar }', () => {
+  it('is a string of 20 characters with { type: varchar }', () => {
     expect(columnOf(User, 'id')).toMatchObject({ type: 'varchar', length: '20', isPrimary: true });
   });
 
@@ -92,7 +92,7 @@ describe('the column', () => {
 });
 
 describe('the entity', () => {
-  it('shows nothing of the listener in its keys, its JSON and in for-in', () => {
+  it('does not show the listener in its keys, its JSON and in for-in', () => {
     const account = new Account();
     const keys: string[] = [];
     for (const key in account) keys.push(key);
@@ -100,7 +100,7 @@ describe('the entity', () => {
     expect(JSON.stringify(Object.assign(account, { id: '1' }))).toBe('{"id":"1"}');
   });
 
-  it('keeps its primary id and may change the others', async () => {
+  it('keeps its primary ID but allows changes of other IDs', async () => {
     const users = dataSource.getRepository(User);
     const { id } = await users.save({ name: 'before' });
     await expect(users.update({ id }, { id: '1' })).rejects.toThrow('values are not defined');
@@ -108,7 +108,7 @@ describe('the entity', () => {
     expect(await users.findOneByOrFail({ id })).toMatchObject({ id, stamp: '1' });
   });
 
-  it('takes the id of its relation where the two share a key', async () => {
+  it('takes the ID of its relation if both share a key', async () => {
     const profiles = dataSource.getRepository(Profile);
     const user = await dataSource.getRepository(User).save({ name: 'first' });
     const plain = await profiles.save({ user });
@@ -118,7 +118,7 @@ describe('the entity', () => {
   });
 });
 
-describe('a declaration that cannot work is refused when the class is loaded', () => {
+describe('an invalid declaration is refused when the class is loaded', () => {
   const refusal = (message: RegExp) => ({
     name: 'SnowflakeError',
     code: 'CONFIG_INVALID',
@@ -133,10 +133,10 @@ describe('a declaration that cannot work is refused when the class is loaded', (
     }
   };
 
-  it('a property of type number', () => {
+  it('with a property of type number', () => {
     const load = () => {
       class Wrong {
-        // @ts-expect-error What the compiler refuses too.
+        // @ts-expect-error The compiler refuses this as well.
         @SnowflakeId()
         id: number;
       }
@@ -145,10 +145,10 @@ describe('a declaration that cannot work is refused when the class is loaded', (
     expect(errorOf(load)).toMatchObject(refusal(/declared as number.*`id: string`/));
   });
 
-  it('a property of type bigint', () => {
+  it('with a property of type bigint', () => {
     const load = () => {
       class Wrong {
-        // @ts-expect-error What the compiler refuses too.
+        // @ts-expect-error The compiler refuses this as well.
         @SnowflakeId()
         id: bigint;
       }
@@ -161,7 +161,7 @@ describe('a declaration that cannot work is refused when the class is loaded', (
     [{ type: 'int' }, /'bigint' or 'varchar', got "int"/],
     [{ nullable: true }, /cannot be `nullable`/],
     [{ maker: 'tickets' } as object, /`maker` is called `generator` now/],
-  ])('the options %p', (options, message) => {
+  ])('with the options %p', (options, message) => {
     const load = () => {
       class Wrong {
         @SnowflakeId(options as SnowflakeIdOptions)
@@ -174,7 +174,7 @@ describe('a declaration that cannot work is refused when the class is loaded', (
 });
 
 // The transformer: the same digits in the entity and in the database, or an error.
-describe('the text of an id', () => {
+describe('the string form of an ID', () => {
   const MAX_ID = 2n ** 63n - 1n;
   const refusal = (value: unknown) => ({
     name: 'SnowflakeError',
@@ -190,7 +190,7 @@ describe('the text of an id', () => {
   };
 
   describe('to the database', () => {
-    it('every id goes as its decimal text, whichever form it has, and comes back as that', () => {
+    it('every ID is sent as its decimal string, in any form, and comes back the same', () => {
       fc.assert(
         fc.property(fc.bigInt({ min: 0n, max: MAX_ID }), (id) => {
           expect(idText.to(id)).toBe(String(id));
@@ -200,7 +200,7 @@ describe('the text of an id', () => {
       );
     });
 
-    it('safe numbers, null, undefined, lists and SQL expressions are taken', () => {
+    it('safe numbers, null, undefined, lists and SQL expressions are accepted', () => {
       expect(idText.to(42)).toBe('42');
       expect(idText.to(0)).toBe('0');
       expect(idText.to(null)).toBeNull();
@@ -210,7 +210,7 @@ describe('the text of an id', () => {
       expect(idText.to(expression)).toBe(expression);
     });
 
-    it('the values inside an operator are taken one by one', () => {
+    it('each value inside an operator is converted', () => {
       expect((idText.to(In([1n, '2'])) as FindOperator<unknown>).value).toEqual(['1', '2']);
       expect((idText.to(Not(Equal(3n))) as FindOperator<unknown>).value).toBe('3');
       expect(errorOf(() => idText.to(Equal('abc')) as unknown)).toMatchObject(refusal('abc'));
@@ -225,7 +225,7 @@ describe('the text of an id', () => {
   });
 
   describe('from the database', () => {
-    it('text, bigint and safe numbers become text; null and undefined stay', () => {
+    it('text, bigint and safe numbers become strings, and null and undefined do not change', () => {
       expect(idText.from('911704225635921921')).toBe('911704225635921921');
       expect(idText.from(911704225635921921n)).toBe('911704225635921921');
       expect(idText.from(42)).toBe('42');
@@ -233,7 +233,7 @@ describe('the text of an id', () => {
       expect(idText.from(undefined)).toBeUndefined();
     });
 
-    it('an id above 2^53 that was read as a number is always noticed', () => {
+    it('an ID above 2^53 that was read as a number is always refused', () => {
       fc.assert(
         fc.property(fc.bigInt({ min: 2n ** 53n, max: MAX_ID }), (id) => {
           const lost = Number(id);

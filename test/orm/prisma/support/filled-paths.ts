@@ -1,12 +1,12 @@
 /**
- * Every path by which Prisma inserts rows, and how many rows it leaves in which table.
+ * Every way in which Prisma inserts rows, with the resulting row count of each table.
  */
 import type { Shop, Table } from './shop.js';
 
 export interface FilledPath {
   readonly title: string;
   readonly rows: Partial<Record<Table, number>>;
-  /** What MariaDB has no statement for. */
+  /** MariaDB has no statement for this path. */
   readonly onlyPostgres?: true;
   readonly write: (shop: Shop) => Promise<unknown>;
 }
@@ -40,7 +40,7 @@ const updatedProfile =
     return shop.customer.update({ where: { id }, data: { profile } });
   };
 
-/** An update of an existing order with one line, by the line. */
+/** An update of an existing order with one line, selected by that line. */
 const updatedLine =
   (lines: (where: object) => object) =>
   async (shop: Shop): Promise<unknown> => {
@@ -60,7 +60,7 @@ export const FILLED_PATHS: readonly FilledPath[] = [
   { title: 'create without data', rows: { shop_order: 1 }, write: (shop) => shop.order.create() },
   { title: 'create of an empty row', rows: { shop_order: 1 }, write: orderCreated({}) },
   {
-    title: 'create beside autoincrement(), uuid() and a default of the database',
+    title: 'create with autoincrement(), uuid() and a default of the database',
     rows: { foreigner: 1 },
     write: (shop) => shop.foreign.create({ data: {} }),
   },
@@ -130,7 +130,7 @@ export const FILLED_PATHS: readonly FilledPath[] = [
     }),
   },
   {
-    title: 'nested create the other way, from the child',
+    title: 'nested create of a parent, from the child',
     rows: { customer: 1, shop_order: 1, line: 1, part: 1 },
     write: (shop) => {
       const customer = { create: newCustomer() };
@@ -140,7 +140,7 @@ export const FILLED_PATHS: readonly FilledPath[] = [
     },
   },
   {
-    title: 'nested create along a relation of a model to itself',
+    title: 'nested create along a self-relation',
     rows: { customer: 4 },
     write: (shop) => {
       const invited = { create: [newCustomer(), newCustomer()] };
@@ -259,12 +259,12 @@ export const FILLED_PATHS: readonly FilledPath[] = [
     }),
   },
   {
-    title: 'create below an update of one to one, with data alone, though it has a field `data`',
+    title: 'create below an update of one to one, with data alone, on a model with a `data` field',
     rows: { customer: 1, profile: 1, badge: 1 },
     write: updatedProfile({ update: { data: { badges: { create: { title: 'a' } } } } }),
   },
   {
-    title: 'create in the other direction of an update',
+    title: 'create of a parent in an update',
     rows: { shop_order: 1, customer: 2, profile: 1 },
     write: async (shop) => {
       const data = { customer: { create: newCustomer() } };

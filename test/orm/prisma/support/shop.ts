@@ -1,6 +1,5 @@
 /**
- * A shop in a database of its own: the tables of shop.prisma, and what lies in them, read past
- * Prisma.
+ * A shop in its own database: the tables of shop.prisma, and their rows, read without Prisma.
  */
 import { chmod, cp, mkdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -21,7 +20,7 @@ export interface Row {
 
 type Operation = (args?: object) => Promise<Row & Row[]>;
 
-/** What every client of the shop has, in both majors. */
+/** The operations of a model that exist in both majors. */
 export interface Model {
   readonly create: Operation;
   readonly createMany: Operation;
@@ -53,7 +52,7 @@ export interface Shop {
   $disconnect(): Promise<void>;
 }
 
-/** Each table and the columns of ids that the extension fills, in an order for deleting. */
+/** Each table with the ID columns that the extension fills, in an order that allows deletion. */
 export const FILLED = {
   part: ['id'],
   line: ['number'],
@@ -96,7 +95,7 @@ const tables = (serial: string, quote: string): string[] => {
 export interface OpenDatabase {
   readonly provider: Provider;
   readonly url: URL;
-  /** What is in a column of ids, as the digits that are stored. */
+  /** The values of an ID column, as the stored digits. */
   idsIn(table: Table, column: string): Promise<string[]>;
   clear(): Promise<void>;
   drop(): Promise<void>;
@@ -155,30 +154,30 @@ const SOURCES = 'test/orm/prisma/clients';
 const OWN_PATH = 'test/orm/prisma/support/shop.ts';
 const INSTALL = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
 
-/** Prisma 6 downloads engines that migrate and query, though the client needs neither. */
+/** Prisma 6 downloads engines for migrations and queries, but the client needs neither. */
 const NO_ENGINE = '#!/bin/sh\nexit 0\n';
 const engineIn = (folder: string): string => `${folder}/no-engine.sh`;
 
-/** The environment of its command line. */
+/** The environment of Prisma's command line. */
 export const noDownloads = (folder: string): Record<string, string> => ({
   PRISMA_SCHEMA_ENGINE_BINARY: engineIn(folder),
   PRISMA_QUERY_ENGINE_LIBRARY: engineIn(folder),
   CHECKPOINT_DISABLE: '1',
 });
 
-/** A client in JavaScript was the default of 6, one in TypeScript is that of 7. */
+/** Prisma 6 generated JavaScript clients by default, and Prisma 7 generates TypeScript clients. */
 const GENERATORS: Readonly<Record<Major, string>> = {
   6: '  provider = "prisma-client-js"\n  engineType = "client"\n',
   7: '  provider = "prisma-client"\n',
 };
 
-/** An undefined that is written down is refused, so the extension must write none. */
+/** With this feature, Prisma refuses explicit undefined, so the extension must not pass any. */
 const FEATURES: Readonly<Record<Major, string>> = {
   6: '  previewFeatures = ["strictUndefinedChecks"]\n',
   7: '  previewFeatures = ["strictUndefinedChecks", "relationJoins"]\n',
 };
 
-/** @returns the folder with a folder for each provider */
+/** @returns the folder, which has a subfolder for each provider */
 export function generatedClients(major: Major): Promise<string> {
   return madeOnce(`prisma-${major}`, [SOURCES, OWN_PATH], async (folder) => {
     await cp(`${ROOT}/${SOURCES}/prisma-${major}`, folder, { recursive: true });
@@ -193,7 +192,7 @@ export function generatedClients(major: Major): Promise<string> {
   });
 }
 
-/** In two files, as larger applications have it. */
+/** Splits the schema into two files, as larger applications do. */
 async function writeSchema(folder: string, major: Major, provider: Provider): Promise<string> {
   const schema = `${folder}/${provider}/schema`;
   await mkdir(schema, { recursive: true });
@@ -248,8 +247,8 @@ export async function adapterFor(major: Major, { provider, url }: Connection): P
 }
 
 /*
- * What the compiler says of files beside a generated client, in an application that has the
- * sources of this library.
+ * Compiles files next to a generated client, in an application that has the sources of this
+ * library.
  */
 
 const OPTIONS = {
@@ -270,7 +269,7 @@ const OPTIONS = {
   },
 };
 
-/** What it says of each code by its name; the client in it is the one that was generated. */
+/** The compiler errors of each code, by its name. The code imports the generated client. */
 export async function faultsOf(
   major: Major,
   codes: Readonly<Record<string, string>>,
@@ -284,7 +283,7 @@ export async function faultsOf(
   const names = Object.keys(codes);
   const settings = { compilerOptions: OPTIONS, files: names.map((name) => `${name}.ts`) };
   const { options, fileNames } = ts.parseJsonConfigFileContent(settings, ts.sys, folder);
-  // One program of all of them: a generated client is most of the work.
+  // One program for all of them, because most of the work is the generated client.
   const program = ts.createProgram(fileNames, options);
   const faults = (name: string): string[] => {
     const file = program.getSourceFile(`${folder}/${name}.ts`)!;

@@ -1,6 +1,6 @@
 /**
- * Tries every path on which a library writes or reads an order, and judges it by what the database
- * then holds.
+ * Tries every way in which a library writes or reads an order, and checks the resulting rows in the
+ * database.
  */
 import { inspect, isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -10,8 +10,8 @@ import pg from 'pg';
 import { ownDatabase } from '../../../own-database.js';
 import { EARLIER_ID, isMade, startGenerator } from '../../odd-ids.js';
 
-// The databases on which recipes are tried: one of its own for each spec file, with a connection
-// that belongs to no library under test and reads every id as text.
+// The databases of the recipes: each spec file has its own. Its connection belongs to no library
+// under test and reads every ID as a string.
 
 export type Kind = 'postgres' | 'mariadb';
 
@@ -25,7 +25,7 @@ export interface Database {
   readonly kind: Kind;
   readonly url: URL;
   run(sql: string): Promise<void>;
-  /** By the beginning of their labels. */
+  /** The orders whose labels begin with this one. */
   ordersOf(label: string): Promise<OrderRow[]>;
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ const TABLES = [
     label varchar(120) NOT NULL, FOREIGN KEY (order_id) REFERENCES orders (id))`,
 ];
 
-/** Lines are listed too, so that their ids are judged like those of orders. */
+/** Includes order lines, so that their IDs are checked as well. */
 const rowsOf = (label: string): string =>
   ['orders', 'order_lines']
     .map((table) => `SELECT CAST(id AS char(20)) AS id, label, ${totalOf(table)} FROM ${table}`)
@@ -82,24 +82,24 @@ async function connect(kind: Kind, { href }: URL): Promise<Connection> {
   return { query: async (sql) => (await client.query(sql)).rows, end: () => client.end() };
 }
 
-/** What became of a row that was to be written. */
+/** The outcome of a write. */
 export type Outcome =
-  /** Every new row has an id of ours. */
+  /** Every new row has an ID of ours. */
   | 'filled'
-  /** The row was there before, and has the id it had. */
+  /** The row existed before, and kept its ID. */
   | 'kept'
-  /** The row was there before, and has another id now. */
+  /** The row existed before, and now has another ID. */
   | 're-keyed'
-  /** The database refused the row, because it has no id. */
+  /** The database refused the row, because it has no ID. */
   | 'refused'
-  /** The library refused, before the database saw the row. */
+  /** The library refused the row before it reached the database. */
   | 'throws'
-  /** The row was stored with the id 0. */
+  /** The row was stored with the ID 0. */
   | 'stores 0'
-  /** The row was stored with an id that a number has rounded. */
+  /** The row was stored with an ID that a number has rounded. */
   | 'stores a rounded id';
 
-/** Of a call whose name ends so, the row is in the table before. */
+/** If the name of a call ends like this, the row exists before the call. */
 const THERE = ', there';
 
 export type Write<Library> = readonly [
@@ -108,7 +108,7 @@ export type Write<Library> = readonly [
   run: (library: Library, label: string) => unknown,
 ];
 
-/** The type in which an id was read, or that it was read wrong. */
+/** The type of the ID that was read, or the failure of the read. */
 export type Reading = 'string' | 'bigint' | 'rounded' | 'throws';
 
 export type Read<Library> = readonly [
@@ -124,7 +124,7 @@ export interface Recipe<Library> {
   close(library: Library): unknown;
   readonly writes: readonly Write<Library>[];
   readonly reads: readonly Read<Library>[];
-  /** Tests of its own, after the tables. */
+  /** Further tests of the recipe, after the tables. */
   more?(library: () => Library, database: () => Database): void;
 }
 
@@ -182,7 +182,7 @@ export function describeRecipe<Library>(recipe: Recipe<Library>): void {
   });
 }
 
-/** There is one row of the earlier id at a time. */
+/** Only one row at a time has the earlier ID. */
 async function insertEarlier(database: Database, label: string): Promise<void> {
   await database.run(`DELETE FROM orders WHERE id = ${EARLIER_ID}`);
   await database.run(`INSERT INTO orders (id, label) VALUES (${EARLIER_ID}, '${label}')`);
@@ -216,7 +216,7 @@ function outcomeIn(rows: readonly OrderRow[], existed: boolean, failure: unknown
   return ids.every((id) => id === String(Number(id))) ? 'stores a rounded id' : ids.join();
 }
 
-/** No value for a column that must have one, in PostgreSQL and in MariaDB. */
+/** A missing value for a required column, in PostgreSQL and in MariaDB. */
 const NO_VALUE = ['23502', 1364, 1048];
 
 const isRefusal = (failure: unknown): boolean =>
@@ -224,14 +224,14 @@ const isRefusal = (failure: unknown): boolean =>
     ({ code, errno }) => NO_VALUE.includes(code as string) || NO_VALUE.includes(errno as number),
   );
 
-/** Our error, or what a library says before it asks the database. */
+/** Our error, or an error that a library throws before it contacts the database. */
 const isThrown = (failure: unknown): boolean =>
   chainOf(failure).some(
     ({ code, name }) =>
       code === 'NOT_READY' || (typeof name === 'string' && name.endsWith('ValidationError')),
   );
 
-/** Libraries wrap what a driver or a default function throws, each in its own way. */
+/** Each library wraps the error of a driver or of a default function in its own way. */
 function chainOf(failure: unknown): Record<string, unknown>[] {
   if (typeof failure !== 'object' || failure === null) return [];
   const error = failure as Record<string, unknown>;

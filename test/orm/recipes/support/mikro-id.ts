@@ -1,4 +1,4 @@
-/** The type of an id in MikroORM, as its guide declares it. */
+/** The type of an ID in MikroORM, as its guide declares it. */
 import { BigIntType } from '@mikro-orm/core';
 
 export class MikroId extends BigIntType<'string'> {

@@ -1,6 +1,6 @@
 /**
- * The databases the shared suite runs on. Each opening is a database of its own, so that test
- * files can run side by side, and is dropped by `close()`.
+ * The databases of the shared suite. Each opening creates its own database, so that test files can
+ * run concurrently. `close()` drops it.
  */
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import type { ModuleMetadata } from '@nestjs/common';
@@ -54,7 +54,7 @@ export const mariadb: Driver = {
   open: () => openOn('mariadb', process.env['MYSQL_URL']!),
 };
 
-/** PGlite answers one query at a time, but a pool of two must not notice. */
+/** PGlite runs one query at a time. Its server must hide this from a pool of two. */
 export const pglite: Driver = {
   name: 'PGlite',
   idType: 'bigint',
@@ -79,8 +79,8 @@ export const sqljs: Driver = {
   open: () => Promise.resolve({ options: { type: 'sqljs' }, close: () => Promise.resolve() }),
 };
 
-// Starts a Nest application that uses the library as its documentation says: SnowflakeModule
-// imported, nothing else.
+// Starts a Nest application that uses the library as its documentation describes: it only imports
+// SnowflakeModule.
 
 export const WORKER_ID = 7;
 
@@ -99,7 +99,7 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** An application with one database, made for this call. */
+/** Starts an application with one new database. */
 export async function startWithDatabase(
   driver: Driver,
   entities: readonly EntityTarget<object>[],
@@ -118,8 +118,8 @@ export async function startWithDatabase(
   };
 }
 
-// Customers, orders with lines, tags: every kind of relation. Made by a function, because the
-// type of the id columns depends on the driver.
+// Customers, orders with lines, and tags: every kind of relation. A function creates the classes,
+// because the type of the ID columns depends on the driver.
 
 export type IdType = 'bigint' | 'varchar';
 
@@ -179,8 +179,8 @@ export function shopEntities(type: IdType) {
 }
 
 /*
- * Entities out of the ordinary: single-table inheritance, an id inside an embedded class, an id
- * that is no key.
+ * Unusual entities: single-table inheritance, an ID in an embedded class, and an ID that is not a
+ * key.
  */
 
 export function paymentEntities(type: IdType) {

@@ -1,6 +1,6 @@
 /**
- * The interface of the package, as its declarations tell it to the compiler of its users: api.txt
- * is what is promised, and a change of it is told in CHANGELOG.md.
+ * The interface of the package as its declarations show it to a user's compiler. api.txt is the
+ * promise, and CHANGELOG.md lists every change of it.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-it('has the signatures of api.txt, and a change of them is in CHANGELOG.md', () => {
+it('declarations match api.txt, and CHANGELOG.md lists every change', () => {
   const committed = existsSync(REPORT) ? readFileSync(REPORT, 'utf8') : report;
   const changes = changesBetween(committed, report);
   expect({ [HOW]: untold(changes, CHANGELOG) }).toEqual({ [HOW]: [] });
@@ -36,18 +36,18 @@ it('has the signatures of api.txt, and a change of them is in CHANGELOG.md', () 
   expect(report).toBe(readFileSync(REPORT, 'utf8'));
 });
 
-/** What a careless hand may change of the declarations, and what its users notice. */
+/** Careless edits of the declarations, and the symbols whose users are affected. */
 const EDITS: readonly [file: string, found: string, put: string][] = [
   ['core/layout/bit-layout', 'withEpoch(epoch: Epoch)', 'withEpoch(epoch: Date)'],
   ['api-keys/api-keys', 'issue(id: bigint | string): IssuedApiKey;', ''],
   ['lock/lock-store', 'readonly note: string;', 'readonly note?: string;'],
   ['lock/lock-store', 'export declare function lockKey(', '/** @deprecated Use b. */ $&'],
-  // Nobody notices these.
+  // No user is affected by these.
   ['rows/row-store', 'export declare const HEADER_KEY', '/** Said otherwise. */ $&'],
   ['nest/id-maker', 'nextIdNumber(', 'private a: 1; /** Said otherwise. */ $&'],
 ];
 
-it('sees what changes for users in the declarations, and nothing else', async () => {
+it('the report contains only the changes that affect users', async () => {
   for (const [file, found, put] of EDITS) {
     const path = `${folder}/library/dist/cjs/${file}.d.ts`;
     const text = readFileSync(path, 'utf8');
@@ -67,7 +67,7 @@ it('sees what changes for users in the declarations, and nothing else', async ()
 const SMALL = '# a\n\n## b\nfunction b(): 1;\n\n## c\nconst c: 2;\n';
 const LARGER = '# a\n\n## b\nfunction b(): 2;\n\n## d\nconst d: 2;\n';
 
-it('asks for a line of the right kind, of what is published next', () => {
+it('a change needs a line in the matching section of the next release', () => {
   const changes = changesBetween(SMALL, LARGER);
   const asked = [
     '`b` of a is changed: CHANGELOG.md needs a line below "### Changed"',

@@ -1,4 +1,4 @@
-/** Applications into which tests install the library: those of this folder, and what Nest makes. */
+/** Applications into which tests install the library: those of this folder and of `nest new`. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,13 +11,13 @@ import { ROOT, madeOnce } from '../support/made-once.mjs';
 import { until } from '../until.js';
 import { environmentWith, lastLine, run, runWith } from './command.js';
 
-// A small application of somebody else: the source that all below consumers/ share, with the
-// settings and dependencies of one, installed from the registry and the tarball.
+// A small application of a user: the source that all applications below consumers/ share, with the
+// settings and dependencies of one of them, installed from the registry and the tarball.
 
-/** Handed in by the application, so that they are no peers; and a second ioredis. */
+/** Packages that the application passes in, so they are not peers, and a second ioredis. */
 const HANDED_IN = ['prom-client', '@opentelemetry', 'ioredis-6'];
 
-/** The scripts of packages only report to their makers here, or compile what is there already. */
+/** The install scripts of these packages only report to their authors, or compile again. */
 const INSTALL = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
 
 export class ConsumerApp {
@@ -28,7 +28,7 @@ export class ConsumerApp {
   static async install(name: string, below: string, tarball: string): Promise<ConsumerApp> {
     const folder = `${below}/${name}`;
     await linkTree(await installedConsumer(name, tarball), folder);
-    // Nothing may be written to a link: package.json is as npm has left it.
+    // Copying package.json would write through its hard link, so npm's version stays.
     const isOurs = (path: string): boolean => basename(path) !== 'package.json';
     for (const part of ['consumers/shared', `consumers/${name}`, 'probes']) {
       await cp(`${ROOT}/test/package/${part}`, folder, { recursive: true, filter: isOurs });
@@ -40,7 +40,7 @@ export class ConsumerApp {
     return new ConsumerApp(folder);
   }
 
-  /** Compiles a project of the application, and answers what was said of it. */
+  /** Compiles a project of the application, and returns the errors. */
   async compile(...project: readonly string[]): Promise<unknown> {
     this.compiler ??= compilerIn(this.folder);
     this.compiler.stdin.write(`${project.join(' ')}\n`);
@@ -53,31 +53,31 @@ export class ConsumerApp {
     this.compiler?.stdin.end();
   }
 
-  /** Runs a script of the application's package.json, and answers its last line. */
+  /** Runs a script of the application's package.json, and returns its last line. */
   async script(name: string, env: Readonly<Record<string, string>> = {}): Promise<unknown> {
     const manifest = await readFile(`${this.folder}/package.json`, 'utf8');
     const { scripts } = JSON.parse(manifest) as { scripts: Record<string, string> };
-    // As `npm run` does it, without the half second of npm itself.
+    // The same as `npm run`, without npm's own half second.
     return lastLine(await runWith(env, this.folder, 'sh', '-c', scripts[name]!));
   }
 
-  /** Runs a program that a package of the application brought, and that npm links to. */
+  /** Runs a program that npm linked for a package of the application. */
   bin(name: string, ...args: string[]): Promise<string> {
     return run(this.folder, process.execPath, `node_modules/.bin/${name}`, ...args);
   }
 
-  /** Runs a file of probes/ inside the application and answers what it found. */
+  /** Runs a file of probes/ inside the application, and returns its result. */
   async probe(name: string, ...args: string[]): Promise<unknown> {
     return lastLine(await run(this.folder, process.execPath, `${name}.mjs`, ...args));
   }
 
   /**
-   * Takes the packages out of node_modules that the library can do without, while `work` runs. What
-   * of the application needs none of them is the project tsconfig.without-optional.json.
+   * Moves the optional packages out of node_modules while `work` runs. The project
+   * tsconfig.without-optional.json contains the parts of the application that need none of them.
    */
   async withoutOptional<T>(work: () => Promise<T>): Promise<T> {
     const [installed, aside] = [`${this.folder}/node_modules`, `${this.folder}/aside`];
-    // The manifest leaves out some: what would have to be compiled, and other clients of Redis.
+    // The manifest omits packages that need compilation, and other Redis clients.
     const isThere = (name: string) => existsSync(`${installed}/${name}`);
     const names = [...(await optionalPeers()), ...HANDED_IN].filter(isThere);
     const move = async (from: string, to: string): Promise<void> => {
@@ -98,7 +98,7 @@ export class ConsumerApp {
   }
 }
 
-/** A process that compiles what it is asked to, one project after another: probes/compile.mjs. */
+/** A process that compiles the requested projects one after another: probes/compile.mjs. */
 function compilerIn(folder: string) {
   const options = { cwd: folder, env: environmentWith({}) };
   const { stdin, stdout, stderr } = spawn(process.execPath, ['compile.mjs'], options);
@@ -106,7 +106,7 @@ function compilerIn(folder: string) {
   return { stdin, answers: createInterface({ input: stdout })[Symbol.asyncIterator]() };
 }
 
-/** As hard links, or as copies where the two lie in different file systems. */
+/** Creates hard links, or copies if the folders are in different file systems. */
 async function linkTree(from: string, to: string): Promise<void> {
   try {
     await run(ROOT, 'cp', '-RPl', from, to);
@@ -116,7 +116,7 @@ async function linkTree(from: string, to: string): Promise<void> {
   }
 }
 
-/** With all packages by npm; of the library it is only what it asks for that counts. */
+/** Installs all packages with npm. Of the library, only its dependencies matter here. */
 export function installedConsumer(name: string, tarball: string): Promise<string> {
   const manifest = `test/package/consumers/${name}/package.json`;
   const sources = [manifest, 'package.json', 'test/package/applications.ts'];
@@ -126,7 +126,7 @@ export function installedConsumer(name: string, tarball: string): Promise<string
   });
 }
 
-/** Bundlers and package managers, exactly as their lock file says. */
+/** Bundlers and package managers, in the exact versions of their lock file. */
 export function installedTools(): Promise<string> {
   const sources = ['package.json', 'package-lock.json'].map(
     (name) => `test/package/consumers/tools/${name}`,
@@ -137,7 +137,7 @@ export function installedTools(): Promise<string> {
   });
 }
 
-/** As the package declares them. */
+/** The optional peers that the package declares. */
 async function optionalPeers(): Promise<string[]> {
   const declared = JSON.parse(await readFile(`${ROOT}/package.json`, 'utf8')) as {
     peerDependenciesMeta: Record<string, { optional?: boolean }>;
@@ -146,19 +146,19 @@ async function optionalPeers(): Promise<string[]> {
   return peers.filter(([, { optional }]) => optional).map(([name]) => name);
 }
 
-// An application made by `nest new` of one version of the Nest CLI, with the packages that it needs
-// to be built, tested and started; its linters are left out.
+// An application from `nest new` of one Nest CLI version, with the packages that it needs to build,
+// test and start, but without its linters.
 
 const SCAFFOLD_INSTALL = ['install', '--no-audit', '--no-fund', '--prefer-offline'];
 
 const LEFT_OUT = /^(@?eslint|oxlint|prettier|globals|typescript-eslint|@nestjs\/mau|@vitest\/)/;
 
-/** Of the Nest CLI. */
+/** The versions of the Nest CLI. */
 export const NEST_VERSIONS = { 11: '11.0.24', 12: '12.0.8' } as const;
 
 export type NestMajor = keyof typeof NEST_VERSIONS;
 
-/** Whether packages have known faults or newer versions is not what is tested. */
+/** These tests do not check packages for vulnerabilities or newer versions. */
 export const UNASKED = {
   npm_config_audit: 'false',
   npm_config_fund: 'false',
@@ -174,14 +174,14 @@ interface Manifest {
 export class ScaffoldedApp {
   private constructor(readonly folder: string) {}
 
-  /** A copy of its own below a folder; what is copied is made once and kept. */
+  /** Copies the application below a folder. The original is created once and kept. */
   static async create(cliVersion: string, below: string): Promise<ScaffoldedApp> {
     const name = `nest-new-${cliVersion}`;
     const made = await madeOnce(name, ['test/package/applications.ts'], (folder) =>
       scaffold(cliVersion, folder),
     );
     const app = `${below}/${name}`;
-    // Node takes several times as long over so many files.
+    // Node takes several times as long to copy so many files.
     await run(below, 'cp', '-RP', `${made}/shop`, app);
     return new ScaffoldedApp(app);
   }
@@ -212,7 +212,7 @@ export class ScaffoldedApp {
     return run(this.folder, `node_modules/.bin/${name}`, ...args);
   }
 
-  /** Of every file but those of packages and of builds, by a digest. */
+  /** A digest of every file, except for packages and builds. */
   async state(): Promise<Record<string, string>> {
     const entries = await readdir(this.folder, { recursive: true, withFileTypes: true });
     const paths = entries
@@ -226,9 +226,9 @@ export class ScaffoldedApp {
   }
 
   /**
-   * Runs `npm start` while `ask` asks, and answers what it was told; then ends it by SIGTERM.
+   * Runs `npm start` while `ask` runs, ends it with SIGTERM, and returns the result of `ask`.
    *
-   * @param ask is given the address and what the application has said so far
+   * @param ask receives the address and a function that returns the output so far
    */
   async whileStarted<T>(
     ask: (url: string, said: () => string) => Promise<T>,
@@ -237,7 +237,7 @@ export class ScaffoldedApp {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     const env = { ...environmentWith(more), NODE_ENV: '', PORT: `${port}` };
-    // A group of its own: the Nest CLI starts the application as a process below it.
+    // A separate process group, because the Nest CLI starts the application as a child process.
     const options = { cwd: this.folder, env, detached: true } as const;
     const child = spawn('npm', ['start'], options);
     let hasEnded = false;
@@ -247,7 +247,7 @@ export class ScaffoldedApp {
       output.setEncoding('utf8').on('data', (text: string) => (said += text));
     }
     try {
-      // It listens a moment after it has said that it has started.
+      // The application listens a moment after it logs its start.
       await until(async () => hasEnded || isAnswered(url));
       if (hasEnded) throw new Error(`The application did not start:\n${said}`);
       return await ask(url, () => said);
@@ -258,14 +258,14 @@ export class ScaffoldedApp {
   }
 }
 
-/** Makes the application `shop` in this folder. */
+/** Creates the application `shop` in this folder. */
 async function scaffold(cliVersion: string, folder: string): Promise<void> {
   await writeFile(`${folder}/package.json`, '{ "private": true }\n');
   await run(folder, 'npm', ...SCAFFOLD_INSTALL, `@nestjs/cli@${cliVersion}`);
   const quiet = ['--skip-install', '--skip-git', '--package-manager', 'npm'];
   await run(folder, 'node_modules/.bin/nest', 'new', 'shop', ...quiet);
   const app = `${folder}/shop`;
-  // What is installed already need not be installed again.
+  // Reuses the installed packages.
   await rename(`${folder}/node_modules`, `${app}/node_modules`);
   const manifest = JSON.parse(await readFile(`${app}/package.json`, 'utf8')) as Manifest;
   const kept = Object.entries(manifest.devDependencies).filter(([name]) => !LEFT_OUT.test(name));
@@ -282,16 +282,16 @@ const isAnswered = (url: string): Promise<boolean> =>
   );
 
 /*
- * What a document tells a newcomer to do in an application of `nest new`: the line that installs,
- * the files that it shows, and the call with its answer. Nothing is written here a second time.
+ * The steps of a document for an application of `nest new`: the install line, the files, and the
+ * call with its result. The test reads them from the document instead of repeating them.
  */
 
 export interface PrintedSteps {
-  /** As it stands there, for this version of Nest. */
+  /** The install line of the document for this version of Nest. */
   installLine(nestMajor: number): string;
-  /** By their paths, the texts of the blocks that follow a path. */
+  /** The code blocks that follow a path, by that path. */
   readonly files: ReadonlyMap<string, string>;
-  /** What is asked of the application, and what is shown as its answer. */
+  /** The request to the application, and the documented response. */
   readonly curl: { readonly path: string; readonly answer: string };
 }
 
@@ -311,7 +311,7 @@ export async function printedSteps(document: string): Promise<PrintedSteps> {
   };
 }
 
-/** The text of a root module that imports these modules, as its author would write it. */
+/** The source of a root module that imports these modules, as its author would write it. */
 export function withImports(rootModule: string, files: readonly string[]): string {
   const ending = /from '\.\/app\.controller(\.js)?'/.exec(rootModule)?.[1] ?? '';
   const modules = files.map((file) => {

@@ -1,6 +1,6 @@
 /**
- * An application in one file, by the commands of docs/operating/bundling.md: each bundler, as ES
- * modules of Nest 12 and as CommonJS of Nest 11, and each client. The file runs in an empty folder.
+ * An application in one file, built with the commands of docs/operating/bundling.md: each bundler,
+ * ES modules of Nest 12 and CommonJS of Nest 11, and each client. The file runs in an empty folder.
  */
 import { randomUUID } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ const COMMANDS = Array.from(PAGE.matchAll(/^npx (\S+)(?:.*\\\n)*.*$/gm), ([comma
   command: command.replace('npx ', ''),
 }));
 
-/** What the page says to write instead. */
+/** The replacements that the page names for CommonJS. */
 const AS_COMMONJS = [
   [/lambda\.mjs/g, 'lambda.cjs'],
   [/format=esm/, 'format=cjs'],
@@ -57,7 +57,7 @@ const link = (modules: string, name: string, path: string): void => {
   symlinkSync(path, `${modules}/${name}`, 'dir');
 };
 
-/** The application of the page, compiled, with no more packages than these. */
+/** The compiled application of the page, with only the given clients installed. */
 async function applicationWith(clients: readonly string[], form: Form): Promise<string> {
   const app = mkdtempSync(join(folder, 'app-'));
   const modules = `${app}/node_modules`;
@@ -86,14 +86,14 @@ async function applicationWith(clients: readonly string[], form: Form): Promise<
     writeFileSync(`${app}/${name}`, formed(text!, form));
   }
   cpSync(`${app}/webpack.config.mjs`, `${app}/rspack.config.mjs`);
-  // What a configuration imports.
+  // The bundler configurations import this.
   link(modules, '@rollup', `${TOOLS}/node_modules/@rollup`);
   return app;
 }
 
 const pathOf = (name: string): string => `${ROOT}/node_modules/${name}`;
 
-/** Bundles, and returns a folder with what was made and nothing else. */
+/** Bundles, and returns a folder that contains only the output. */
 async function bundled(app: string, command: string, form: Form): Promise<string> {
   const PATH = `${TOOLS}/node_modules/.bin:${process.env['PATH']}`;
   await runWith({ PATH }, app, 'sh', '-c', formed(command, form));
@@ -122,8 +122,8 @@ const storeUrl = () => `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
 const AN_ID = { id: expect.stringMatching(/^\d+$/) };
 const absence = (text: string) => ({ message: expect.stringContaining(text) });
 
-describe.each(FORMS)('as %s, with ioredis alone', (form) => {
-  it.each(COMMANDS)('by $name', async ({ name, command }) => {
+describe.each(FORMS)('a bundle as %s with only ioredis', (form) => {
+  it.each(COMMANDS)('by $name generates an ID', async ({ name, command }) => {
     const app = await applicationWith(['ioredis'], form);
     const empty = await bundled(app, command, form);
     const isOne = (await readdir(empty)).length === 1;
@@ -143,8 +143,8 @@ describe.each(FORMS)('as %s, with ioredis alone', (form) => {
   });
 });
 
-describe.each(FORMS)('as %s by esbuild, with no client but', (form) => {
-  it.each(['redis', 'iovalkey', '@valkey/valkey-glide'])('%s', async (client) => {
+describe.each(FORMS)('an esbuild bundle as %s with only one client', (form) => {
+  it.each(['redis', 'iovalkey', '@valkey/valkey-glide'])('%s generates an ID', async (client) => {
     const app = await applicationWith([client], form);
     const isNative = client.startsWith('@');
     const outside = isNative ? `--external:${client}` : '';

@@ -1,6 +1,6 @@
 /**
- * Runs a command as a user of the package would, in a folder of its own, and answers its output.
- * A command that fails rejects with all it said, since that is the diagnosis.
+ * Runs a command as a user of the package would, in its own folder, and returns its output. A
+ * failed command rejects with its whole output for diagnosis.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,7 +9,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ROOT } from '../tidy/tree.js';
-/** Set by npm and Jest for the project under test; a consumer must not see them. */
+/** Variables that npm and Jest set for this project. An application must not inherit them. */
 const OF_THIS_RUN =
   /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$|JEST_|NODE_ENV$)/;
 
@@ -17,7 +17,7 @@ export function run(folder: string, command: string, ...args: string[]): Promise
   return runWith({}, folder, command, ...args);
 }
 
-/** @param added variables of the environment beside those of this process */
+/** @param added environment variables in addition to those of this process */
 export function runWith(
   added: Readonly<Record<string, string>>,
   folder: string,
@@ -34,20 +34,20 @@ export function runWith(
   });
 }
 
-/** Of a user's process. */
+/** The environment of a user's process. */
 export function environmentWith(added: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(([name]) => !OF_THIS_RUN.test(name));
   return { ...Object.fromEntries(own), ...added };
 }
 
-/** The last line of an output, read as JSON: npm prints the script it runs before. */
+/** Parses the last line of an output as JSON, because npm first prints the script. */
 export function lastLine(output: string): unknown {
   return JSON.parse(output.trim().split('\n').at(-1) ?? '');
 }
 
 /*
- * A registry of packages that has the library, as after a publication, and sends everybody on to
- * the usual registry for all others: `nest add` takes a name, not a file.
+ * A package registry that has the library, as after a publication, and redirects all other requests
+ * to the usual registry. `nest add` needs a package name and accepts no file.
  */
 
 const NAME = '/nestjs-snowflake';

@@ -1,4 +1,4 @@
-/** The looks into the tarball find what they should, and let pass what is right. */
+/** The checks of the tarball: they find faults, and accept what is right. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
@@ -17,7 +17,7 @@ const textOf = (path: string): string => readFileSync(`${ROOT}/${path}`, 'utf8')
 const packed = (...files: [path: string, text: string][]) => new Map(files);
 
 describe('links', () => {
-  it('to what is not packed are found, from every document', () => {
+  it('to unpacked files are found in every document', () => {
     const files = packed(
       ['README.md', '[a](docs/a.md) [b](docs/b.md) [c](https://x.y) [d](docs/a.md#no)'],
       ['docs/a.md', '# A\n[up](../README.md) [out](../lib/index.ts) ![i](images/x.png)'],
@@ -36,7 +36,7 @@ describe('texts', () => {
     ["throw new Error('unknown; see docs/reference/options.md.');", 'docs/reference/options.md'],
     ['say(`${name} is unknown, see guarantees.md`);', 'guarantees.md'],
     ["const help = 'run scripts/x.mjs';", 'scripts/x.mjs'],
-  ])('%s is found', (text, named) => {
+  ])('that name an unpacked file are found: %s', (text, named) => {
     expect(textsThatNameNoFile(packed(['dist/esm/a.js', text]))).toEqual([
       `dist/esm/a.js says ${named}`,
     ]);
@@ -47,13 +47,13 @@ describe('texts', () => {
     '// see docs/b.md\nf();',
     "import { a } from './lib/b.js';",
     "say('https://example.org/docs/b.md');",
-  ])('%s passes', (text) => {
+  ])('that name no missing file pass: %s', (text) => {
     const files = packed(['dist/esm/a.js', text], ['docs/a.md', '']);
     expect(textsThatNameNoFile(files)).toEqual([]);
   });
 });
 
-/* Whoever bundles a part of the core gets that part: `textForms` brings no layouts along. */
+/* A bundle of one part of the core contains only that part: `textForms` needs no layouts. */
 describe('core parts', () => {
   let folder: string;
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe('core parts', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  /** As a bundler for browsers makes it. */
+  /** Bundles as for a browser. */
   async function bundled(name: string): Promise<string> {
     const names = name === '*' ? name : `{ ${name} }`;
     const contents = `export ${names} from './library/dist/esm/core/index.js';`;
@@ -76,12 +76,12 @@ describe('core parts', () => {
     return outputFiles[0]!.text;
   }
 
-  it('text forms are less than half of what they are with layouts', async () => {
+  it('text forms alone are less than half as large as with layouts', async () => {
     const [forms, both] = [await bundled('textForms'), await bundled('textForms, layouts')];
     expect(forms.length).toBeLessThan(both.length / 2);
   });
 
-  it('keep the names of functions, classes and private methods in a stack trace', async () => {
+  it('keep function, class and private method names in stack traces', async () => {
     const core = `${folder}/library/dist/esm/core/index.js`;
     const script = `import { BitLayout } from ${JSON.stringify(core)}; new BitLayout({});`;
     const node = ['--input-type=module', '--eval', script];
@@ -98,9 +98,9 @@ describe('core parts', () => {
   });
 });
 
-/* Each module costs every start half a millisecond, and each kilobyte some more. */
-describe('what an application loads, whatever it does', () => {
-  it('is five modules, without any store', async () => {
+/* Each module adds half a millisecond to every start, and each kilobyte adds a little. */
+describe('the modules that every application loads', () => {
+  it('are five, and none of them is a store', async () => {
     const folder = await mkdtemp(`${tmpdir()}/nestjs-snowflake-loaded-`);
     const files = await unpack(await packedLibrary(), `${folder}/library`);
     await rm(folder, { recursive: true });
@@ -112,18 +112,18 @@ describe('what an application loads, whatever it does', () => {
       ['core.js', 'index.js', 'lease.js', 'nest.js', 'schemes.js'].toSorted(),
     );
     const texts = loaded.map(textAt);
-    // One other letter doubles what a module is in memory, and the time to read it.
+    // One non-ASCII character doubles a module's memory and the time to read it.
     expect(texts.filter((text) => /[^\p{ASCII}]/u.test(text))).toEqual([]);
   });
 });
 
-/* Plug'n'Play, and folders that are strict, let a package load no other than it declares. */
-describe('the packages that are loaded by name', () => {
-  /** Nest asks for the one, and Prisma is known by its shape. */
+/* Plug'n'Play and strict folders let a package load only its declared packages. */
+describe('packages loaded by name', () => {
+  /** Nest requires the first, and the library recognizes Prisma by its shape. */
   const NOT_LOADED = ['reflect-metadata', '@prisma/client'];
   const NEEDED = ['@nestjs/common', '@nestjs/core', '@nestjs/schedule', 'reflect-metadata', 'rxjs'];
 
-  it('are peers, and all but those of every application are optional', async () => {
+  it('are peers, and optional unless every application needs them', async () => {
     const folder = await mkdtemp(`${tmpdir()}/nestjs-snowflake-peers-`);
     const files = await unpack(await packedLibrary(), `${folder}/library`);
     await rm(folder, { recursive: true });
@@ -144,9 +144,9 @@ describe('the packages that are loaded by name', () => {
   });
 });
 
-/* What both forms read is given the imports of each, and none loads the classes of the other. */
+/* Both module formats share this data, which gets its imports passed and loads no classes. */
 describe('dist/data', () => {
-  it('asks for no module', async () => {
+  it('imports no module', async () => {
     const folder = await mkdtemp(`${tmpdir()}/nestjs-snowflake-data-`);
     const files = await unpack(await packedLibrary(), `${folder}/library`);
     await rm(folder, { recursive: true });
@@ -159,13 +159,13 @@ describe('dist/data', () => {
   });
 });
 
-/** The folder with the ES modules as they were before they were minified. */
+/** The folder with the ES modules before minification. */
 const readableModules = async (): Promise<string> =>
   join(dirname(await packedLibrary()), 'readable');
 
-/* Nest injects by class: of each there is one in a form, whichever entries an application loads. */
+/* Nest injects by class, so a module format has one copy of each, whichever entries are loaded. */
 describe('a class', () => {
-  it('stands in one module', async () => {
+  it('is in only one module', async () => {
     const folder = await readableModules();
     const paths = (await readdir(folder, { recursive: true })).filter((one) => one.endsWith('.js'));
     const classesIn = (path: string): string[] => {
@@ -178,8 +178,8 @@ describe('a class', () => {
   });
 });
 
-/* `npm run chaos -- --break` takes a rule out of what is packed, so it has to be there. */
-describe('the rules that the chaos takes out', () => {
+/* `npm run chaos -- --break` removes a rule from the packed code, which has to contain it. */
+describe('the rules that the chaos test removes', () => {
   let dist: string;
   let folder: string;
   beforeAll(async () => {
@@ -190,7 +190,7 @@ describe('the rules that the chaos takes out', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  test.each(RULES)('are packed: $name', async (rule) => {
+  test.each(RULES)('are in the package: $name', async (rule) => {
     const broken = `${folder}/${rule.name}`;
     await cp(dist, broken, { recursive: true });
     expect(() => takeOut(rule, broken)).not.toThrow();
@@ -198,8 +198,8 @@ describe('the rules that the chaos takes out', () => {
 });
 
 /*
- * Whoever follows the README installs without a warning: every package of the lock runs on the
- * lowest Node that the README names and on the one that .ci/run is made for.
+ * A user who follows the README installs without a warning: every locked package runs on the lowest
+ * Node that the README names, and on the Node of .ci/run.
  */
 const { satisfies } = createRequire(import.meta.url)('semver') as {
   satisfies: (version: string, range: string) => boolean;
@@ -216,7 +216,7 @@ function unsupported(node: string, packages: Readonly<Record<string, Locked>>): 
     .map(([path, { version, engines }]) => `${path}@${version} wants Node ${engines?.node}`);
 }
 
-describe('the packages of the lock', () => {
+describe('the locked packages', () => {
   const { packages } = JSON.parse(textOf('package-lock.json')) as {
     packages: Record<string, Locked>;
   };
@@ -229,7 +229,7 @@ describe('the packages of the lock', () => {
     },
   );
 
-  it('are found where they do not', () => {
+  it('are reported if they need a newer Node', () => {
     const newer = { version: '12.0.6', engines: { node: '^22.22.3 || >=26.0.0' } };
     const found = unsupported('20.20.2', { 'node_modules/a': newer, 'node_modules/b': {} });
     expect(found).toEqual(['node_modules/a@12.0.6 wants Node ^22.22.3 || >=26.0.0']);
@@ -237,12 +237,12 @@ describe('the packages of the lock', () => {
 });
 
 /*
- * How a release is made, and who can reach it: what files can do of the checks of OpenSSF Scorecard
- * (https://github.com/ossf/scorecard/blob/main/docs/checks.md).
+ * How a release is made, and who can change it: the checks of OpenSSF Scorecard that files can
+ * fulfill (https://github.com/ossf/scorecard/blob/main/docs/checks.md).
  */
 const WORKFLOWS = ['ci.yml', 'release.yml'].map((name) => `.github/workflows/${name}`);
 
-/** The faults of a workflow that runs what others may have changed, or with rights it needs not. */
+/** The faults of a workflow that runs changeable code or has unnecessary rights. */
 function workflowFaults(text: string): string[] {
   const used = [...text.matchAll(/uses: (\S+)/g)].map(([, action]) => action!);
   const unpinned = used.filter((action) => !/^[\w./-]+@[0-9a-f]{40}$/.test(action));
@@ -260,12 +260,12 @@ function workflowFaults(text: string): string[] {
   ];
 }
 
-describe('the chain of supply', () => {
-  test.each(WORKFLOWS)('%s runs nothing that others may change', (path) => {
+describe('the supply chain', () => {
+  test.each(WORKFLOWS)('has a workflow %s that runs no code of strangers', (path) => {
     expect(workflowFaults(textOf(path))).toEqual([]);
   });
 
-  it('is seen where it is open', () => {
+  it('is reported if it is open', () => {
     const open = [
       'on: pull_request_target',
       'jobs:',
@@ -286,18 +286,18 @@ describe('the chain of supply', () => {
     ]);
   });
 
-  it('has a release without a token, with provenance, and a list of what is in it', () => {
+  it('has a release without a token, with provenance and a list of contents', () => {
     const text = textOf('.github/workflows/release.yml');
     for (const part of ['id-token: write', '--provenance', 'npm sbom', 'bash .ci/run']) {
       expect(text).toContain(part);
     }
     const { scripts, dependencies } = JSON.parse(textOf('package.json')) as Record<string, object>;
     expect(dependencies).toBeUndefined();
-    // Nothing runs where the package is installed.
+    // The installed package runs no script.
     expect(Object.keys(scripts!).filter((name) => /^(pre|post)?install$/.test(name))).toEqual([]);
   });
 
-  it('has a package.json in which npm finds nothing to correct, as it would on publishing', () => {
+  it('has a package.json that npm would not correct on publishing', () => {
     const folder = mkdtempSync(join(tmpdir(), 'snowflake-corrected-'));
     const own = textOf('package.json');
     writeFileSync(join(folder, 'package.json'), own);
@@ -307,15 +307,15 @@ describe('the chain of supply', () => {
     expect(JSON.parse(corrected)).toEqual(JSON.parse(own));
   });
 
-  it('is told of by the files that are looked for', () => {
+  it('is documented in the usual files', () => {
     expect(textOf('.github/dependabot.yml')).toMatch(/npm[^]*github-actions/);
     expect(textOf('SECURITY.md')).toContain('privately');
     expect(textOf('LICENSE')).toContain('MIT');
   });
 });
 
-/* Until a release is published, whoever reads how to install it reads that too. */
-it('every page that shows how to install it says whether it is on npm', () => {
+/* Until a release is published, every page that shows the installation says so. */
+it('every page that shows the installation agrees whether the package is on npm', () => {
   const pages = ['README.md', 'README.zh-CN.md', 'docs/start.md', 'docs/zh/start.md'];
   const others = ['site/home.md', 'site/zh/home.md', 'skills/nestjs-snowflake/SKILL.md'];
   const { version } = JSON.parse(textOf('package.json')) as { version: string };
@@ -327,7 +327,7 @@ it('every page that shows how to install it says whether it is on npm', () => {
   expect([[version], [undefined]]).toContainEqual([...new Set(says)]);
 });
 
-/* The declarations that are published: all that users can reach, with its documentation. */
+/* The published declarations: everything that users can reach, with its documentation. */
 const FILES: Record<string, string> = {
   'index.js':
     "export { made } from './made.js';\nexport type { Shown as Seen } from './shown.js';\n",
@@ -354,7 +354,7 @@ const FILES: Record<string, string> = {
 
 const visible = visibleTypes(['index.js'], (path) => FILES[path] ?? '');
 
-it('are what an entry exports, and what that names', () => {
+it('declarations contain the exports of an entry, and the types in their signatures', () => {
   expect(visible('index.js')).toBe(FILES['index.js']);
   expect(visible('made.js')).toBe(
     [
@@ -368,7 +368,7 @@ it('are what an entry exports, and what that names', () => {
   expect(visible('far.js')).toBe(FILES['far.js']);
 });
 
-it('have their documentation, also at the top of a file, and no head of a file', () => {
+it('declarations keep their documentation, but not the header of a file', () => {
   expect(visible('used.js')).toBe('/** How. */\nexport interface Used {\n  a: number;\n}\n');
   expect(visible('shown.js')).toBe('/** What is shown. */\nexport interface Shown {}\n');
 });

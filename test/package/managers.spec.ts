@@ -1,6 +1,6 @@
 /**
- * A workspace by each package manager: the library finds the client that the same package depends
- * on, and one that another package has is not said to be absent.
+ * A workspace with each package manager. The library finds the client of the package that depends
+ * on it. If another package has the client, the error does not call it absent.
  */
 import { randomUUID } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { lastLine, run, runWith } from './command.js';
 const TOOLS = await installedTools();
 const BIN = `${TOOLS}/node_modules/.bin`;
 
-/** All but one let each package reach what another has: pnpm, as a peer of their common copy. */
+/** Except with Yarn, a package reaches packages of another. With pnpm, they share a peer. */
 const MANAGERS = [
   { manager: 'npm', install: ['npm', 'install'], node: ['node'], shares: true },
   { manager: 'Bun', install: [`${BIN}/bun`, 'install'], node: [`${BIN}/bun`], shares: true },
@@ -61,7 +61,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Two packages, `app` with a client and `ids` without. */
+/** Two packages: `app` with a client and `ids` without. */
 function workspace(): string {
   const root = mkdtempSync(join(folder, 'workspace-'));
   cpSync(library, `${root}/nestjs-snowflake.tgz`);
@@ -86,7 +86,7 @@ function workspace(): string {
   return root;
 }
 
-it.each(MANAGERS)('$manager: a client is found, or said to be elsewhere', async (one) => {
+it.each(MANAGERS)('$manager: the library finds a client, or reports where it is', async (one) => {
   const root = workspace();
   const env = {
     SNOWFLAKE_SUPPORT: `${process.env['REDIS_URL']}?namespace=${randomUUID()}`,

@@ -1,7 +1,7 @@
 /**
- * Somebody who has just run `nest new` of 11 or of 12 and does what README or start.md says, line
- * by line: the application starts, answers as shown, and passes the tests that it came with.
- * Or who lets `nest add` do it, by the Nest CLI of either and the package manager that it runs.
+ * A new user runs `nest new` of Nest 11 or 12 and follows README or start.md line by line. The
+ * application starts, responds as shown, and passes the tests that it came with. Also `nest add`
+ * with both Nest CLIs and their package manager.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
@@ -36,7 +36,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Installs what the line of the documents says, as it stands there. */
+/** Runs the install line of the documents unchanged. */
 async function installed(app: ScaffoldedApp, major: NestMajor): Promise<void> {
   const lines = DOCUMENTS.map(async (one) => (await printedSteps(one)).installLine(major));
   const [line, ...others] = new Set(await Promise.all(lines));
@@ -46,7 +46,7 @@ async function installed(app: ScaffoldedApp, major: NestMajor): Promise<void> {
   await app.npm({ ...UNASKED, npm_config_registry: registry.url }, ...words);
 }
 
-/** Writes what a document shows, with another Redis than the one it names. */
+/** Writes the files of a document, with another Redis URL. */
 async function write(app: ScaffoldedApp, document: string, url: string): Promise<void> {
   const { files } = await printedSteps(document);
   for (const [path, code] of files) await app.write(path, code.replace(SHOWN_URL, url));
@@ -72,13 +72,13 @@ describe.each(MAJORS)('an application of Nest %s', (major) => {
     await installed(app, major);
   });
 
-  describe.each(DOCUMENTS)('that follows %s', (document) => {
+  describe.each(DOCUMENTS)('after the steps in %s', (document) => {
     beforeAll(async () => {
       for (const [path, text] of Object.entries(before)) await app.write(path, text);
       await write(app, document, url);
     });
 
-    it('answers as shown, and gives its worker id back', async () => {
+    it('responds as shown, and releases its worker ID', async () => {
       const { curl } = await printedSteps(document);
       const said = await app.whileStarted(async (address, output) => {
         const answer = await (await fetch(`${address}${curl.path}`)).text();
@@ -91,14 +91,14 @@ describe.each(MAJORS)('an application of Nest %s', (major) => {
     });
 
     it('passes the tests that it came with', async () => {
-      // In the words of Jest, which go to standard error, or of Vitest.
+      // Matches the output of Jest, which uses standard error, or of Vitest.
       const said = await app.npm(env, 'exec', '-c', 'npm run test:e2e 2>&1');
       expect(said).toMatch(/Tests:? .*1 passed/);
     });
   });
 
   if (major === 11) {
-    it('with the scheduler of 12 starts, and fails its tests', async () => {
+    it('starts with version 12 of the scheduler, but fails its tests', async () => {
       await app.npm(UNASKED, 'install', '@nestjs/schedule@12');
       await app.whileStarted(async () => undefined, env);
       await expect(app.npm(env, 'run', 'test:e2e')).rejects.toThrow('Must use import to load ES');
@@ -106,7 +106,7 @@ describe.each(MAJORS)('an application of Nest %s', (major) => {
   }
 });
 
-/** The service of `nest new`, which then answers an id instead of a greeting. */
+/** The service of `nest new`, which returns an ID instead of a greeting. */
 const SERVICE = `import { Injectable } from '@nestjs/common';
 import { IdMaker } from 'nestjs-snowflake';
 
@@ -120,7 +120,7 @@ export class AppService {
 }
 `;
 
-/** The test of `nest new` for a service that answers an id. */
+/** The test of `nest new` for a service that returns an ID. */
 const greetedByAnId = async (app: ScaffoldedApp): Promise<string> =>
   (await app.read('test/app.e2e-spec.ts')).replace("'Hello World!'", String.raw`/^\d{18,19}$/`);
 
@@ -137,8 +137,8 @@ describe.each(MAJORS)('nest add in an application of Nest %s', (major) => {
   const add = (...args: string[]): Promise<string> =>
     app().nest(env(), 'add', 'nestjs-snowflake', ...args);
 
-  it('gets the library and what fits to it', async () => {
-    // One of the two has a client of Redis already.
+  it('installs the library and matching packages', async () => {
+    // One of the two applications already has a Redis client.
     const hasClient = major === 11;
     if (hasClient) await app().npm(env(), 'install', 'redis@6');
     await add(`--support=${support}`);
@@ -161,7 +161,7 @@ describe.each(MAJORS)('nest add in an application of Nest %s', (major) => {
     expect(await app().read('src/app.module.ts')).toContain('SnowflakeModule.forRootAsync({');
   });
 
-  it('then gives ids, and gives its worker id back', async () => {
+  it('lets the application generate IDs and release its worker ID', async () => {
     await app().write('src/app.service.ts', SERVICE);
     const held = await app().whileStarted(async (url) => {
       const [one, other] = [await fetch(url), await fetch(url)];
@@ -173,22 +173,22 @@ describe.each(MAJORS)('nest add in an application of Nest %s', (major) => {
     expect(await app().bin('snowflake', 'workers', '--support', support)).toMatch(/\b0 held\b/);
   });
 
-  it('fails its tests without the variable, and names it; passes with it', async () => {
+  it('lets tests fail without the variable, which the error names, and pass with it', async () => {
     await app().write('test/app.e2e-spec.ts', await greetedByAnId(app()));
-    // A hook that runs out of time on a slow machine leaves an application open, and Jest waits.
+    // On a slow machine, a hook that times out leaves an application open, and Jest waits.
     const test = ['run', 'test:e2e', '--', '--testTimeout=120000'];
     await expect(app().npm({}, ...test)).rejects.toThrow('SNOWFLAKE_SUPPORT');
     await app().npm({ SNOWFLAKE_SUPPORT: support }, ...test);
   });
 
-  it('stays as it is when the library is added again', async () => {
+  it('changes nothing if it runs again', async () => {
     const before = await app().state();
     expect(Object.keys(before)).toContain('src/main.ts');
     expect(await add('--skip-install')).toContain('Nothing to be done');
     expect(await app().state()).toEqual(before);
   });
 
-  it('as a monorepo gets it in the project that is named', async () => {
+  it("creates a monorepo's module in the given project", async () => {
     await app().nest({}, 'generate', 'app', 'office');
     await add('--skip-install', '--project', 'office');
     for (const path of ['apps/office/src/office.module.ts', 'apps/shop/src/app.module.ts']) {

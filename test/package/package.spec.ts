@@ -1,7 +1,7 @@
 /**
- * The package as its users get it: packed, installed from the tarball into an application of
- * Nest 12 (ESM, current versions) and one of Nest 11 (CommonJS, the lowest that the peer ranges
- * let in), compiled, started, asked over HTTP and tested there.
+ * The package as users get it: packed, and installed from the tarball into an application of Nest
+ * 12 (ESM, current versions) and of Nest 11 (CommonJS, lowest versions of the peer ranges). The
+ * tests compile, start and test it there and send HTTP requests.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
@@ -12,12 +12,12 @@ import { ConsumerApp } from './applications.js';
 import { linksToNowhere, textsThatNameNoFile, inspect, unpack } from './tarball.js';
 import { packedLibrary } from '../support/builds.mjs';
 
-/** Installing from a cold cache over a slow line takes minutes; a hang takes for ever. */
+/** A cold cache and a slow connection take minutes. A hang never ends. */
 const SLOW = 600_000;
 
 const CONSUMERS = ['nest-12-esm', 'nest-11-cjs'] as const;
 
-/** The entries that load only where their package is installed. All others always do. */
+/** The entries that load only if their package is installed. All others always load. */
 const NEEDS: Readonly<Record<string, string>> = {
   './typeorm': 'typeorm',
   './swagger': '@nestjs/swagger',
@@ -29,17 +29,17 @@ const NEEDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Of these the Nest 11 application has not the lowest: @nestjs/swagger 11 asks for 11.0.1, better-
- * sqlite3 would have to be compiled, and @prisma/client, which nothing imports, is 75 MB.
+ * The Nest 11 application does not have the lowest versions of these: @nestjs/swagger 11 requires
+ * 11.0.1, better-sqlite3 would need compilation, and @prisma/client, which is unused, is 75 MB.
  */
 const NOT_LOWEST = ['@nestjs/common', '@nestjs/core', '@prisma/client', 'better-sqlite3'];
 
-/** What probes/compile.mjs finds. */
+/** The result of probes/compile.mjs without errors. */
 const COMPILED = { errors: '', ofTheLibrary: true };
 
 let folder: string;
 let tarball: string;
-/** As the package exports them: `.`, `./core` and so on. */
+/** The entries as the package exports them: `.`, `./core` and so on. */
 let entries: string[];
 let peers: Record<string, string>;
 const apps = new Map<string, ConsumerApp>();
@@ -68,7 +68,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }), SLOW);
 
 describe('the tarball', () => {
-  it('has no fault that publint knows', async () => {
+  it('has no fault that publint finds', async () => {
     expect(await inspect(tarball, 'publint', 'run', '--strict')).toContain('All good!');
   });
 
@@ -81,13 +81,13 @@ describe('the tarball', () => {
     SLOW,
   );
 
-  it('has no entry that the applications leave out', async () => {
+  it('has no entry that the applications do not use', async () => {
     const source = await readFile(`${ROOT}/test/package/consumers/shared/src/entries.ts`, 'utf8');
     const isNamed = (entry: string): boolean => source.includes(` from '${importOf(entry)}';`);
     expect(entries.filter((entry) => !isNamed(entry))).toEqual([]);
   });
 
-  it('lets in no lower peer than the Nest 11 application runs, but for a few', async () => {
+  it('allows no peer lower than the Nest 11 application has, with a few exceptions', async () => {
     const path = 'test/package/consumers/nest-11-cjs/package.json';
     const { dependencies } = await jsonOf<{ dependencies: Record<string, string> }>(path);
     const lowestOf = (name: string): string | undefined => /\d+\.\d+\.\d+/.exec(peers[name]!)?.[0];
@@ -96,20 +96,20 @@ describe('the tarball', () => {
   });
 });
 
-describe('what is in the tarball', () => {
+describe('the contents of the tarball', () => {
   let files: Map<string, string>;
   beforeAll(async () => {
     files = await unpack(tarball, `${folder}/unpacked`);
   });
 
-  it('has everything that its documents link to', () => {
+  it('include every file that the documents link to', () => {
     expect([...files.keys()]).toEqual(
       expect.arrayContaining(['README.md', 'README.zh-CN.md', 'docs/reference/options.md']),
     );
     expect(linksToNowhere(files)).toEqual([]);
   });
 
-  it('has the rules and the dashboard for monitoring', () => {
+  it('include the rules and the dashboard for monitoring', () => {
     expect([...files.keys()]).toEqual(
       expect.arrayContaining([
         'docs/operating/monitoring/alert-rules.yaml',
@@ -118,22 +118,22 @@ describe('what is in the tarball', () => {
     );
   });
 
-  it('has every file that a message names', () => {
+  it('include every file that a message names', () => {
     expect(textsThatNameNoFile(files)).toEqual([]);
   });
 
-  it('names no map of a source that is not there', () => {
+  it('refer to no missing source map', () => {
     const mapped = [...files].filter(([, text]) => /^\/\/# sourceMappingURL=/m.test(text));
     expect(mapped.map(([path]) => path)).toEqual([]);
   });
 });
 
-describe.each(CONSUMERS)('in an application of %s', (name) => {
+describe.each(CONSUMERS)('an application of %s', (name) => {
   const app = (): ConsumerApp => apps.get(name)!;
   afterAll(() => app().close());
 
   it(
-    'types of all entries resolve',
+    'resolves the types of all entries',
     async () => {
       expect(await app().compile('tsconfig.json')).toEqual(COMPILED);
     },
@@ -141,7 +141,7 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
   );
 
   it(
-    'the module starts first, injects IdMaker and ends last',
+    'starts the module first, injects IdMaker and ends the module last',
     async () => {
       const said = await app().script('start');
       const id = expect.stringMatching(/^\d{18,19}$/);
@@ -151,7 +151,7 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
   );
 
   it(
-    'the installed ioredis leases a worker id',
+    'leases a worker ID with the installed ioredis',
     async () => {
       const env = { SNOWFLAKE_SUPPORT: `${process.env['REDIS_URL']}?namespace=${randomUUID()}` };
       expect(await app().script('start', env)).toMatchObject({ workerId: expect.any(Number) });
@@ -160,7 +160,7 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
   );
 
   it(
-    'every door for ids answers over HTTP',
+    'serves IDs over HTTP through every entry',
     async () => {
       const answered = (await app().script('edge')) as string[];
       const doors = new Set(answered.map((check) => `./${check.split(':')[0]}`));
@@ -172,7 +172,7 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
   );
 
   it(
-    "the application's own Jest test passes, over HTTP too",
+    'passes its own Jest tests, including those over HTTP',
     async () => {
       expect(await app().script('test')).toMatchObject({ numPassedTestSuites: 2, success: true });
     },
@@ -180,7 +180,7 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
   );
 
   it(
-    'the program answers',
+    'runs the command of the package',
     async () => {
       const said = await app().bin('snowflake', 'decode', '382366441078288384');
       expect(said).toMatch(/time +2026-11-21T03:07:43.578Z\n/);
@@ -189,7 +189,7 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
   );
 
   it(
-    'import and require() give one instance of every class, of the name it is exported by',
+    'gets one instance and name of every class from import and require()',
     async () => {
       const expected = { entries: entries.length, different: [], renamed: [] };
       expect(await app().probe('entries', 'forms')).toEqual(expected);
@@ -198,7 +198,7 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
   );
 
   it(
-    'ids are available in the places that docs/reference/states.md lists',
+    'has IDs in exactly the places that docs/reference/states.md lists',
     async () => {
       const page = await readFile(`${ROOT}/docs/reference/states.md`, 'utf8');
       const [, table = ''] = page.split('## Where IDs are available');
@@ -210,7 +210,7 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
   );
 
   it(
-    'with no optional package an entry loads, or its error names the package it needs',
+    'loads each entry without optional packages, or names the missing one',
     async () => {
       const outcome = (entry: string): string =>
         NEEDS[entry] === undefined ? 'loads' : `ERR_MODULE_NOT_FOUND ${NEEDS[entry]}`;
@@ -224,7 +224,7 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
             'mysql://localhost/shop': 'CONFIG_INVALID npm install mysql2',
           },
         });
-        // An application of the root, /core and /http compiles.
+        // The part of the application that uses only the root, /core and /http still compiles.
         const project = ['tsconfig.without-optional.json', '--noEmit'];
         expect(await app().compile(...project)).toEqual(COMPILED);
       });

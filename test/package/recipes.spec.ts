@@ -1,7 +1,7 @@
 /**
- * The recipes of the guide: each block is compiled as it stands and run, with the packages that
- * consumers/recipes locks, the packed library, and real servers. What a recipe warns of is looked
- * at as well, in consumers/recipes/src/checks.ts.
+ * The recipes of the guide. Each block is compiled unchanged and run with the packages that
+ * consumers/recipes locks, the packed library, and real servers. consumers/recipes/src/checks.ts
+ * also checks the warnings of a recipe.
  */
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
@@ -32,7 +32,7 @@ const OVER_ANY_TRANSPORT = {
   byEmit: NO_BIGINT,
 };
 
-/** By heading, what a run finds. */
+/** The results of a run, by heading. */
 const FOUND: Readonly<Record<string, object>> = {
   'better-auth': {
     made: 3,
@@ -110,7 +110,7 @@ beforeAll(async () => {
   guide = await readFile(`${ROOT}/${GUIDE}`, 'utf8');
 });
 
-describe('each recipe', () => {
+describe('each recipe gives its documented results', () => {
   beforeAll(async () => {
     installPackages(pathToFileURL(`${FOLDER}/`));
     const [library, dist] = [`${FOLDER}/node_modules/nestjs-snowflake`, `${FOLDER}/dist`];
@@ -142,7 +142,7 @@ describe('each recipe', () => {
   });
 });
 
-/** One below each heading. */
+/** The code blocks, one below each heading. */
 function blocks(): [heading: string, code: string][] {
   const [, ...parts] = guide.split(/^(?=## )/m);
   return parts.map((text) => {
@@ -153,11 +153,11 @@ function blocks(): [heading: string, code: string][] {
   });
 }
 
-it('every block is run', () => {
+it('the test runs every block of the guide', () => {
   expect(blocks().map(([heading]) => heading)).toEqual(Object.keys(FOUND));
 });
 
-it('the versions of the guide are those that are installed', async () => {
+it('the guide names the installed versions', async () => {
   const packages = ['package/consumers/recipes', 'orm/prisma/clients/prisma-7'].map(
     async (folder) => {
       const text = await readFile(`${ROOT}/test/${folder}/package.json`, 'utf8');

@@ -1,6 +1,6 @@
 /**
- * The package on other runtimes than Node: what docs/start.md says was run there is run,
- * the TypeScript of consumers/runtimes as its author wrote it, against a real Redis.
+ * The package on runtimes other than Node, as docs/start.md documents it. Runs the unchanged
+ * TypeScript of consumers/runtimes with a real Redis.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -39,7 +39,7 @@ beforeAll(async () => {
   await run(library, 'tar', 'xzf', await packedLibrary(), '--strip-components=1');
 });
 
-describe.each(RUNTIMES)('on %s', (name, program, args) => {
+describe.each(RUNTIMES)('the package on %s', (name, program, args) => {
   const binary = `${FOLDER}/node_modules/.bin/${program}`;
   const support = () => `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
   const runOn = async (file: string, url = support()): Promise<unknown> => {
@@ -47,19 +47,19 @@ describe.each(RUNTIMES)('on %s', (name, program, args) => {
     return lastLine(await runWith(env, FOLDER, binary, ...args, `src/${file}`));
   };
 
-  it('the generator makes ids', async () => {
+  it('generates IDs', async () => {
     expect(await runOn('core.ts')).toEqual(SAID.core);
   });
 
-  it('worker ids are leased from Redis, renewed and given back', async () => {
+  it('leases worker IDs from Redis, renews and releases them', async () => {
     expect(await runOn('lease.ts')).toEqual(SAID.lease);
   });
 
-  it('threads share a lease, or have one of their own', async () => {
+  it('lets threads share a lease, or lease their own worker ID', async () => {
     expect(await runOn('threads.ts')).toEqual(SAID.threads);
   });
 
-  it('a Nest application answers ids, and gives its worker id back at SIGTERM', async () => {
+  it('serves IDs in a Nest application, and releases its worker ID on SIGTERM', async () => {
     const url = support();
     const env = { ...process.env, SNOWFLAKE_SUPPORT: url };
     const child = spawn(binary, [...args, 'src/app.ts'], { cwd: FOLDER, env, detached: true });
@@ -73,20 +73,20 @@ describe.each(RUNTIMES)('on %s', (name, program, args) => {
       expect(said).toMatch(/\{"isNew":true,"isWorker":true\}\n$/);
       expect(await workers(url)).toMatch(/\b1 held\b/);
     } finally {
-      // Below npm's program lies that of the runtime.
+      // npm's program starts the runtime as a child process.
       if (!hasEnded) process.kill(-child.pid!, 'SIGTERM');
       await ended;
     }
     expect(await workers(url)).toMatch(/\b0 held\b/);
   });
 
-  /** The program of the package, on this runtime too. */
+  /** Runs the command of the package on this runtime. */
   const workers = (url: string): Promise<string> => {
     const main = 'node_modules/nestjs-snowflake/dist/esm/cli/main.js';
     return run(FOLDER, binary, ...args, main, 'workers', '--support', url);
   };
 
-  it('the guide names the version', async () => {
+  it('has the version that the guide names', async () => {
     const manifest = JSON.parse(await readFile(`${FOLDER}/package.json`, 'utf8')) as {
       dependencies: Record<string, string>;
     };
@@ -95,9 +95,9 @@ describe.each(RUNTIMES)('on %s', (name, program, args) => {
   });
 });
 
-// `npm run runtimes` tries these, in CI.
+// `npm run runtimes` tests these in CI.
 
-it('are in the guide, in the versions that are tried', async () => {
+it('the guide names the runtimes and versions that CI tests', async () => {
   const guide = await readFile(`${ROOT}/docs/start.md`, 'utf8');
   const workflow = await readFile(`${ROOT}/.github/workflows/ci.yml`, 'utf8');
   expect(rowsOf(guide, 'Runtime').get('workerd')?.[0]).toBe(WORKERD);
@@ -106,10 +106,10 @@ it('are in the guide, in the versions that are tried', async () => {
   expect(workflow).toContain(`node: ['${majors.join("', '")}']`);
 });
 
-// The oldest version that the guide names of each client keeps the contracts, and one that is older
-// is refused before anything is sent.
+// The oldest client versions in the guide fulfill the contracts. An older client is refused before
+// it sends a command.
 
-/** A node of Maelstrom's unique-ids workload, spoken to as Maelstrom does. */
+/** A node of Maelstrom's unique-ids workload, with Maelstrom's own protocol. */
 class MaelstromNode {
   readonly ids: string[] = [];
   readonly errors: unknown[] = [];
@@ -128,7 +128,7 @@ class MaelstromNode {
       this.awaited.get(body.in_reply_to)?.(body);
     });
     this.child.stderr.resume();
-    // One that was killed reads no more.
+    // A killed node closes its input.
     this.child.stdin.on('error', () => undefined);
   }
 
@@ -174,7 +174,7 @@ describe("the nodes of Maelstrom's workload unique-ids", () => {
   it.each([
     ['a folder', () => pathToFileURL(`${FOLDER}/node_modules/.cache/${randomUUID()}`).href],
     ['Redis', () => `${process.env['REDIS_URL']}?namespace=${randomUUID()}`],
-  ])('make no id twice over %s, also where one is killed', async (_, supportOf) => {
+  ])('generate no duplicates over %s, even if one node is killed', async (_, supportOf) => {
     const support = supportOf();
     const [first, ...others] = nodes(support);
     const killed = first!;
@@ -182,7 +182,7 @@ describe("the nodes of Maelstrom's workload unique-ids", () => {
       NODES.map(() => ({ type: 'init_ok' })),
     );
     await Promise.all([killed, ...others].map((node) => node.generate(1000)));
-    // Some of what it is asked last may never be answered.
+    // The killed node may leave some of these requests without a response.
     void killed.generate(1000);
     await killed.kill();
     const again = new MaelstromNode('n1', support);
@@ -197,7 +197,7 @@ describe("the nodes of Maelstrom's workload unique-ids", () => {
     expect(all.flatMap(({ errors }) => errors)).toEqual([]);
   });
 
-  it('would be seen to make one twice, where all have one worker id', async () => {
+  it('generate detectable duplicates if all share one worker ID', async () => {
     const all = nodes('static:7');
     await Promise.all(all.map(init));
     await Promise.all(all.map((node) => node.generate(20_000)));
@@ -211,7 +211,7 @@ describe("the nodes of Maelstrom's workload unique-ids", () => {
 const OLDEST = {
   ioredis: 'ioredis@5.4.0',
   'node-redis': 'redis@5.0.0',
-  // There is no 0.3.0.
+  // Version 0.3.0 does not exist.
   iovalkey: 'iovalkey@0.3.1',
   glide: '@valkey/valkey-glide@2.0.1',
   'glide-1': '@valkey/valkey-glide@1.3.4',
@@ -219,14 +219,14 @@ const OLDEST = {
 
 const folder = await madeOnce('oldest-clients', ['test/package/runtimes.spec.ts'], async (made) => {
   const named = Object.entries(OLDEST).map(([name, version]) => [name, `npm:${version}`]);
-  // Without one npm would install them into the repository.
+  // Without a manifest, npm would install the packages into the repository.
   const manifest = { private: true, dependencies: Object.fromEntries(named) as object };
   await writeFile(`${made}/package.json`, JSON.stringify(manifest));
   await run(made, 'npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund');
 });
 const load = createRequire(`${folder}/package.json`);
 
-it.each(Object.entries(OLDEST))('has %s in the version %s', async (name, version) => {
+it.each(Object.entries(OLDEST))('the installed version of %s is %s', async (name, version) => {
   const manifest = await readFile(`${folder}/node_modules/${name}/package.json`, 'utf8');
   expect(version).toMatch(new RegExp(`@${(JSON.parse(manifest) as { version: string }).version}$`));
 });
@@ -262,11 +262,11 @@ const CLIENTS: readonly (readonly [string, GivenClient])[] = [
   [OLDEST.glide, await ofGlide('glide')],
 ];
 
-describe.each(CLIENTS)('by %s', (_name, client) => {
+describe.each(CLIENTS)('the oldest supported client, %s', (_name, client) => {
   describeContractsBy(client);
 });
 
-it('takes no client of GLIDE 1', async () => {
+it('GLIDE 1 clients are refused', async () => {
   const redis = await ofGlide('glide-1');
   expect(() => redisSupport({ redis })).toThrow(
     /^The given Redis client cannot be used: .* GLIDE 1, of which 2 or later is needed/,

@@ -1,6 +1,6 @@
 /**
- * Every driver of SQLite that a URL finds, as it is installed from npm and under its own name:
- * better-sqlite3, libsql, and node:sqlite, a part of Node.
+ * Every SQLite driver that a URL finds, under its own npm name: better-sqlite3, libsql, and
+ * node:sqlite, which is part of Node.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { BadDisk } from '../../scripts/servers/bad-disk.mjs';
 import { unpackLibrary } from '../chaos/rules.mjs';
 import { ROOT } from '../tidy/tree.js';
 
-/** It brings its binary in the package, and needs Node 22. */
+/** This version contains its binary and needs Node 22. */
 const BETTER_SQLITE3 = '13.2.0';
 const [node22, node24] = [NODES[1]!, NODES[2]!];
 
@@ -44,10 +44,10 @@ describe.each(DRIVERS)('$driver on Node $version', ({ driver, version }) => {
     if (driver !== 'better-sqlite3') return;
     symlinkSync(dirname(installed(driver, BETTER_SQLITE3, 'package.json')), link(), 'dir');
   });
-  // A URL finds the only one that is there.
+  // A URL uses the only installed driver.
   afterAll(() => rmSync(link(), { force: true }));
 
-  it('keeps the contracts, and is found by a URL', () => {
+  it('fulfills the contracts, and a URL finds it', () => {
     const env = {
       ...process.env,
       SNOWFLAKE_DRIVER: driver,
@@ -63,7 +63,7 @@ describe.each(DRIVERS)('$driver on Node $version', ({ driver, version }) => {
     expect(Number(/(?:#|ℹ) pass (\d+)/.exec(stdout)?.[1])).toBeGreaterThan(70);
   });
 
-  it('serves 8 processes that start at once on a slow disk, 20 times by each journal', async () => {
+  it('serves 8 concurrent starts on a slow disk, 20 times with each journal', async () => {
     const data = mkdtempSync(join(folder, 'starts-'));
     const disk = new BadDisk(`${data}.disk`, data);
     disk.slow(15);

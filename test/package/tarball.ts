@@ -1,5 +1,5 @@
 /**
- * What is in a tarball of the library, and what the tools of the project say of it.
+ * The contents of a tarball of the library, and the results of the project's tools for it.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import ts from 'typescript';
 import { deadLinks } from '../docs/sections.js';
 import { say, type TextFile, ROOT } from '../tidy/tree.js';
 import { run } from './command.js';
-/** Every file of the tarball, by its path in the package, and what it holds. */
+/** Every file of the tarball with its contents, by its path in the package. */
 export async function unpack(tarball: string, folder: string): Promise<Map<string, string>> {
   await mkdir(folder);
   await run(folder, 'tar', 'xzf', tarball, '--strip-components=1');
@@ -20,20 +20,20 @@ export async function unpack(tarball: string, folder: string): Promise<Map<strin
   return new Map(await Promise.all(texts));
 }
 
-/** Runs a tool of the project's own dev dependencies on the tarball. */
+/** Runs a tool from the project's dev dependencies on the tarball. */
 export function inspect(tarball: string, tool: string, ...args: string[]): Promise<string> {
   return run(ROOT, `${ROOT}/node_modules/.bin/${tool}`, ...args, tarball);
 }
 
 /*
- * What is looked for in the files of a tarball: links and texts that name what its user lacks.
+ * Finds links and strings in a tarball that name files which its user does not have.
  */
 
-/** What the pages link to in the repository, by an absolute address. */
+/** Absolute links of the pages to files in the repository. */
 const IN_THE_REPOSITORY =
   /https:\/\/github\.com\/nestjs-snowflake\/nestjs-snowflake\/(?:blob|raw)\/[^/]+\/([^)\s#]+)/g;
 
-/** Links of the packed documents to what is neither packed nor in the repository. */
+/** Links in packed documents to files that are neither packed nor in the repository. */
 export function linksToNowhere(files: ReadonlyMap<string, string>): string[] {
   const all = Array.from(files, ([path, text]): TextFile => ({ path, text }));
   const documents = all.filter(({ path }) => /\.md$|^llms\.txt$/.test(path));
@@ -45,10 +45,10 @@ export function linksToNowhere(files: ReadonlyMap<string, string>): string[] {
   return [...deadLinks(documents, all).map(say), ...absolute];
 }
 
-/** A path as our messages would write it: `docs/reference/options.md`, `guarantees.md`. */
+/** A path as a message of the library writes it: `docs/reference/options.md`, `guarantees.md`. */
 const PATH = /(?<![\w/:.-])(?:(?:docs|lib|test|bench|scripts)\/[\w./-]*\w|[\w-]+\.md)\b/g;
 
-/** Texts of the program (messages, help) that name a file which is not packed. */
+/** Strings of the program (messages, help) that name an unpacked file. */
 export function textsThatNameNoFile(files: ReadonlyMap<string, string>): string[] {
   const programs = [...files].filter(
     ([path, text]) => /\.c?js$/.test(path) && text.search(PATH) >= 0,
@@ -62,7 +62,7 @@ export function textsThatNameNoFile(files: ReadonlyMap<string, string>): string[
   );
 }
 
-/** Every literal text of a program, also the parts of templates. */
+/** Every string literal of a program, including the parts of templates. */
 function textsOf(program: string): string[] {
   const texts: string[] = [];
   const visit = (node: ts.Node): void => {

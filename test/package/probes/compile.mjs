@@ -1,18 +1,18 @@
-// Compiles projects of the application by its own TypeScript, one for each line of the input, and
-// answers what it says of the application and of the library. The types of all others are two
-// thirds of the work of `tsc`, and not ours; what a file says is read once for all projects.
+// Compiles projects of the application with its own TypeScript, one for each line of input. Prints
+// the errors of the application and of the library. It does not check other types, which would be
+// two thirds of the work of `tsc`. It parses each file once for all projects.
 import { createInterface } from 'node:readline';
 import ts from 'typescript';
 
 const isOthers = /\/node_modules\/(?!nestjs-snowflake\/)/;
 const isLibrary = ({ fileName }) => fileName.includes('/node_modules/nestjs-snowflake/');
 
-/** By path and by how it is read, which is the same in all projects. */
+/** Parsed files by path and parse options, which are the same in all projects. */
 const trees = new Map();
 
 function hostOf(options) {
   const host = ts.createCompilerHost(options);
-  // As `tsc` does it.
+  // The same mode as `tsc`.
   host.jsDocParsingMode = ts.JSDocParsingMode.ParseForTypeErrors;
   const disk = { ...host };
   host.getSourceFile = (path, how, ...rest) => {
@@ -44,7 +44,7 @@ function compiled(project, flags) {
     ...checked.flatMap((file) => program.getSyntacticDiagnostics(file)),
     ...checked.flatMap((file) => program.getSemanticDiagnostics(file)),
   ];
-  // One by one: at once it would check all files.
+  // Emits one file at a time, because a full emit would check all files.
   if (!flags.includes('--noEmit')) {
     for (const file of checked.filter(({ isDeclarationFile }) => !isDeclarationFile)) {
       program.emit(file);

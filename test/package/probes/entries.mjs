@@ -1,4 +1,4 @@
-// What the entries of the installed library are, in two stories: `forms` and `missing`.
+// Checks the entries of the installed library in two modes: `forms` and `missing`.
 import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -8,16 +8,15 @@ const library = new URL('node_modules/nestjs-snowflake/', import.meta.url);
 const { name: packageName, exports } = JSON.parse(
   readFileSync(new URL('package.json', library), 'utf8'),
 );
-/** As an import names them. */
+/** The entries as an import names them. */
 const ENTRIES = Object.keys(exports)
   .filter((path) => !path.endsWith('.json'))
   .map((path) => packageName + path.slice(1));
 
 const STORIES = {
-  // The names that import and require() disagree on: none, where both get one instance. Two would
-  // mean two IdMaker classes, of which Nest can inject only one. And the classes and functions that
-  // do not know themselves by the name they are exported by, in either form of the package: Nest
-  // and stack traces show that name.
+  // Lists exports that differ between import and require(): two instances would mean two IdMaker
+  // classes, and Nest can inject only one. Also lists classes and functions whose own name differs
+  // from their export, because Nest and stack traces show that name.
   async forms() {
     const different = [];
     const renamed = [];
@@ -37,9 +36,8 @@ const STORIES = {
     return { entries: ENTRIES.length, different, renamed };
   },
 
-  // What says what where no optional package is installed. Every entry is imported and required,
-  // and what failed is told: nothing, or the code of the error and the package that is missing. And
-  // what an application is told that asks for a worker id by the URL of a store.
+  // Imports and requires every entry without optional packages. Lists the error code and the
+  // missing package of each entry that fails, and the error of a worker ID by the URL of a store.
   async missing() {
     const faults = {};
     for (const entry of ENTRIES) {
@@ -61,7 +59,7 @@ const STORIES = {
   },
 };
 
-/** Undefined where it loads. */
+/** Undefined if it loads. */
 async function faultOf(load) {
   try {
     await load();

@@ -1,5 +1,5 @@
-// The contracts over a file of SQLite by a handle of the driver that SNOWFLAKE_DRIVER names, and a
-// worker id by the URL of the same file: run by `node --test`.
+// The contracts on a SQLite file, with the driver that SNOWFLAKE_DRIVER names, and a worker ID by
+// the URL of the same file. `node --test` runs it.
 import { deepStrictEqual, doesNotMatch, match, ok, rejects } from 'node:assert';
 import { mkdtempSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -26,7 +26,7 @@ const expect = (actual) => ({
 const leaveOut = ['clock', 'losses'];
 const namespaceOf = (name) => name.replaceAll(/\W/g, '_').slice(0, 120);
 
-// Most cases wait by the clock of the file.
+// Most cases wait for the clock of the file.
 describe('a file of SQLite', { concurrency: true }, () => {
   describeDistributedSupport({
     test,
@@ -47,16 +47,16 @@ describe('a file of SQLite', { concurrency: true }, () => {
     leaveOut: [...leaveOut, 'untilReleased'],
   });
 
-  test('a worker id by URL', async () => {
+  test('a worker ID by URL', async () => {
     const snowflake = await startSnowflake({ support: `sqlite:${path}?namespace=by-url` });
     ok(snowflake.ids.nextId() > 0n);
     await snowflake.close();
   });
 });
 
-describe('a file that is refused', () => {
+describe('a refused file', () => {
   for (const [refusal, words, make] of REFUSALS) {
-    test(`is so in words of its own: ${refusal}`, async () => {
+    test(`has its own message: ${refusal}`, async () => {
       const folder = mkdtempSync(join(dirname(path), 'refused-'));
       const open = (name) => new DatabaseSync(name, { timeout: 20 });
       const refusing = make({ folder, open, table: registryTable('sqlite') });

@@ -1,5 +1,5 @@
-// What a file of SQLite refuses, each made on a real file: by the handle of any driver, or by a URL
-// where the driver itself cannot open it.
+// Every refusal of a SQLite file, each with a real file: through the handle of any driver, or by a
+// URL if the driver itself cannot open the file.
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -60,7 +60,7 @@ export const REFUSALS = [
       const path = made(means, 'busy.db');
       const holder = means.open(path);
       holder.exec('BEGIN EXCLUSIVE');
-      // A handle that nobody keeps is closed by the garbage collector.
+      // The garbage collector would close a handle without a reference.
       return { database: Object.assign(means.open(path), { holder }) };
     },
   ],
@@ -94,7 +94,7 @@ export const REFUSALS = [
   ],
 ];
 
-/** Words that are of no use with a file. */
+/** Words that make no sense for a file. */
 export const OF_SERVERS = /\b(ports?|hosts?|servers?|replicas?|primary|login|pools?|log)\b/i;
 
 function made(/** @type {Means} */ { folder, open, table }, /** @type {string} */ name) {
@@ -105,7 +105,7 @@ function made(/** @type {Means} */ { folder, open, table }, /** @type {string} *
   return path;
 }
 
-/** Writes rows of others until nothing more fits. */
+/** Writes rows of another namespace until the disk is full. */
 function fill(/** @type {Handle} */ database) {
   for (let count = 0; count < 1000; count++) {
     const values = `'others', 'filler', '${count}', 1, 1, '{}'`;

@@ -1,6 +1,5 @@
-// Starts of 8 processes at once on a new file of SQLite, 20 times, 4 of them side by side:
-// `node starts.mjs FOLDER MODE`. It prints, for each start, what each process has or why it has
-// nothing.
+// Starts 8 processes at once on a new SQLite file, 20 times, with 4 files in parallel: `node
+// starts.mjs FOLDER MODE`. For each start, it prints the worker ID or the error of each process.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -18,7 +17,7 @@ else process.on('message', serve);
 async function begin() {
   const Database = await driver();
   const children = Array.from({ length: PROCESSES }, () =>
-    // What they log is of no use here.
+    // Their log is not needed here.
     fork(program, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }),
   );
   const starts = [];
@@ -44,7 +43,7 @@ async function answerOf(child, paths) {
   return (await once(child, 'message'))[0];
 }
 
-/** The class of the one that a URL finds too. */
+/** The class of the driver that a URL finds. */
 async function driver() {
   for (const name of ['better-sqlite3', 'libsql']) {
     const found = await import(name).catch(() => undefined);

@@ -1,6 +1,6 @@
 /**
- * What becomes of ids in each recipe of docs/guides/recipes.md. Its blocks lie beside this file when it runs, each called by its heading:
- * `node checks.js bullmq` prints what was found there.
+ * Checks the IDs in each recipe of docs/guides/recipes.md. Each block of the guide is in a file
+ * next to this one, named by its heading. `node checks.js bullmq` prints the results of BullMQ.
  */
 import 'reflect-metadata';
 import { once } from 'node:events';
@@ -31,7 +31,7 @@ import { firstValueFrom } from 'rxjs';
 import { DataSource } from 'typeorm';
 
 const WORKER_ID = 7;
-/** The worker stands last, so that every id is odd: no number holds one. */
+/** The worker is the last field, so every ID is odd and no number can hold it. */
 const layout = new BitLayout({
   fields: [
     ['timestamp', 41],
@@ -43,14 +43,14 @@ const options = { workerId: WORKER_ID, layout };
 const isMade = (id: string): boolean => layout.parse(id).workerId === WORKER_ID;
 const SnowflakeModules = [ScheduleModule.forRoot(), SnowflakeModule.forRoot(options)];
 
-/** Of the usual layout, each the first of its ms. */
+/** IDs of the usual layout, each the first of its millisecond. */
 function firstIds(count: number): bigint[] {
   const timestampMs = Date.parse('2026-11-21T09:00:00Z');
   const first = layouts.snowflake().compose({ timestampMs, workerId: WORKER_ID });
   return Array.from({ length: count }, (_, n) => first + (BigInt(n) << 22n));
 }
 
-/** By its code, or in words. */
+/** The error code or the message of a failed call. */
 async function failureOf(call: () => unknown): Promise<string> {
   try {
     await call();
@@ -190,7 +190,7 @@ async function cqrs() {
   };
 }
 
-/** One transaction makes its id first and is committed last. */
+/** One transaction generates its ID first and commits last. */
 async function eventStores() {
   const { EVENTS, append, readAfter } = await import('./event-stores.js');
   const snowflake = await startSnowflake(options);
@@ -228,12 +228,12 @@ async function eventStores() {
     readMeanwhile: readMeanwhile.length,
     read: read.map(({ id }) => [early, late].indexOf(id)),
     readOn: readOn.map(({ id }) => id === third),
-    // Of the one that was committed last.
+    // Of the event that was committed last.
     byId,
     numbers,
     byNumber,
     secondWriter: await failureOf(secondWriter),
-    // By number: as a text, 10 comes before 9.
+    // Numeric order. As strings, 10 sorts before 9.
     inOrder: await inOrder(),
     restored: [await restoredWith('9000000000'), await restoredWith('0')],
   };
@@ -263,7 +263,7 @@ async function kafka() {
     ofOneOrder: new Set(ofOrder).size,
     least: Math.min(...byText) > 800,
     byModulo: new Set(ids.map((id) => id % 12n)).size,
-    // The hash of this text in the tests of the Java client.
+    // The hash of this string in the tests of the Java client.
     asJava: partitionOf({ key: 'foobar', value: '' }) === (-790332482 & 0x7fffffff) % 12,
     ofNest: await serializer.serialize({ ...message }),
     bigintKey: (
@@ -330,7 +330,7 @@ async function overTransport(application: Type, transport: MicroserviceOptions) 
   const bare = ask('bare', {}).finally(() => (isAnswered = true));
   bare.catch(() => undefined);
   const error = await logger.first;
-  // What is asked later is answered.
+  // A later request receives its response.
   await ask('order.place', sent);
   const bigint = { customerId: 382366441078288385n };
   const found = {

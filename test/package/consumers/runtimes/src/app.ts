@@ -27,7 +27,7 @@ class Orders {
 class AppModule {}
 
 const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'] });
-// Deno refuses SIGILL, which Nest would listen for by default.
+// Deno refuses SIGILL, which Nest handles by default.
 app.enableShutdownHooks(['SIGTERM', 'SIGINT']);
 await app.listen(0, '127.0.0.1');
 const { port } = app.getHttpServer().address() as { port: number };

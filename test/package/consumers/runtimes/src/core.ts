@@ -1,4 +1,4 @@
-// The generator alone: neither Nest nor a store.
+// The generator alone, without Nest and without a store.
 import { SnowflakeGenerator, LeaseWindow, layouts, textForms } from 'nestjs-snowflake/core';
 
 const layout = layouts.snowflake();

@@ -1,4 +1,4 @@
-// A worker id leased from a store, renewed, and given back.
+// A worker ID that is leased from a store, renewed, and released.
 import { Logger } from '@nestjs/common';
 import { startSnowflake } from 'nestjs-snowflake';
 
@@ -8,7 +8,7 @@ const [one, other] = [await startSnowflake(options), await startSnowflake(option
 const workerIds = new Set([one, other].map(({ ids }) => ids.status.workerId));
 const ids = [...one.ids.nextIds(1000), ...other.ids.nextIds(1000)];
 while (one.ids.status.renewals.lastAt === undefined) {
-  // For the first renewal.
+  // Waits for the first renewal.
   await new Promise((resolve) => setTimeout(resolve, 10));
 }
 const { state } = one.ids.status;

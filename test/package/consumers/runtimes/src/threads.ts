@@ -1,4 +1,4 @@
-// Worker threads that share the lease of their process, and one that leases a worker id of its own.
+// Worker threads that share the lease of their process, and one with its own worker ID.
 import { Logger } from '@nestjs/common';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { startSnowflake } from 'nestjs-snowflake';
@@ -26,7 +26,7 @@ function idsOf(given: object): Promise<string[]> {
   });
 }
 
-/** What a thread makes, of the lease that it was given or of its own. */
+/** The IDs of a thread, from the shared lease or from its own. */
 async function made(): Promise<string[]> {
   if (workerData.ids !== undefined) {
     return joinSharedLease((workerData as { ids: SharedLease }).ids)

@@ -3,7 +3,7 @@ import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { IdMaker, SnowflakeModule } from 'nestjs-snowflake';
 
-/** Makes ids in the first hook of the application and in the last. */
+/** Generates IDs in the first and in the last hook of the application. */
 @Injectable()
 export class Audit implements OnModuleInit, OnApplicationShutdown {
   readonly made: string[] = [];

@@ -29,10 +29,10 @@ import type { Pool } from 'pg';
 import { Entity, type DataSource } from 'typeorm';
 import type { z } from 'zod';
 
-/** Names of every entry in use, so that the compiler has to find their types. */
+/** Uses a name of every entry, so that the compiler has to find its types. */
 @Entity()
 export class Invoice {
-  // SQLite's integers come back as numbers, which do not hold an id.
+  // SQLite returns integers as numbers, which cannot hold an ID.
   @SnowflakeId({ type: 'varchar' })
   id: string;
 }
@@ -40,7 +40,7 @@ export class Invoice {
 export const registry = (redis: Redis | Cluster | Redis6 | Cluster6): IDistributedSupport =>
   redisSupport({ redis, namespace: 'shop' });
 
-/** What drivers call a pool is one, in the types of their lowest versions too. */
+/** The pools of each driver fit our types, even in the lowest supported versions. */
 export const databases = (
   pool: Pool,
   mysql: MysqlPool,
@@ -59,35 +59,35 @@ export const layout = new BitLayout({
   ],
 });
 
-/** One BitLayout, whichever entry names it. */
+/** BitLayout is one type, from whichever entry it is imported. */
 export const layoutOf = (idMaker: IdMaker): BitLayout => idMaker.layout;
 
-/** Zod's types are its own, not copies: what it reads out of the schema is a bigint. */
+/** The schema uses the application's own Zod types, so the parsed value is a bigint. */
 export const parsed = (text: string): z.infer<ReturnType<typeof snowflakeBigint>> & bigint =>
   snowflakeBigint().parse(text);
 
-// Each of these lines fails to compile where the types of its entry resolve to `any`.
-// @ts-expect-error An id is a bigint.
+// Each of these lines fails to compile if the types of its entry resolve to `any`.
+// @ts-expect-error An ID is a bigint.
 export const notAny = (idMaker: IdMaker): string => idMaker.nextId();
-// @ts-expect-error A namespace is text.
+// @ts-expect-error A namespace is a string.
 export const notAnyRedis = (redis: Redis) => redisSupport({ redis, namespace: 7 });
 // @ts-expect-error Endpoints are a list.
 export const notAnyEtcd = () => etcdSupport({ endpoints: 7 });
 // @ts-expect-error A folder has a path.
 export const notAnyHost = () => folderSupport(7);
-// @ts-expect-error No such dialect.
+// @ts-expect-error This dialect does not exist.
 export const notAnySql = () => registryTable('oracle');
 // @ts-expect-error A counter has a name.
 export const notAnySegments = () => SegmentsModule.forRoot({ counter: 7 });
-// @ts-expect-error A tag is text.
+// @ts-expect-error A tag is a string.
 export const notAnyRedisIds = () => RedisIdsModule.forRoot({ redis: 'redis://h', tag: 7 });
-// @ts-expect-error Locks are kept somewhere.
+// @ts-expect-error Locks need a store.
 export const notAnyLock = () => LockModule.forRoot({});
-// @ts-expect-error A key is for an id.
+// @ts-expect-error A key needs an ID.
 export const notAnyApiKeys = (keys: ApiKeys) => keys.issue(7);
 // @ts-expect-error A layout has no such member.
 export const notAnyCore = (): unknown => layout.absent;
-// @ts-expect-error Counters are kept in rows.
+// @ts-expect-error Counters need a row store.
 export const notAnyStore = (rows: RowStore) => [new RowLocks(rows), new RowCounters(7)];
 // @ts-expect-error Time is a number.
 export const notAnyTesting = (): unknown => new SettableTime('now');
@@ -95,9 +95,9 @@ export const notAnyTesting = (): unknown => new SettableTime('now');
 export const notAnyTypeorm = () => SnowflakeId(7);
 // @ts-expect-error A generator has a name.
 export const notAnyPrisma = () => snowflakeIds({ generator: 7 });
-// @ts-expect-error An id is text.
+// @ts-expect-error An ID is a string.
 export const notAnyDrizzle = () => snowflakeColumn.toDriver(7);
-// @ts-expect-error A handler gets a bigint or text.
+// @ts-expect-error A handler receives a bigint or a string.
 export const notAnyHttp = () => new ParseSnowflakePipe({ as: 'number' });
 // @ts-expect-error A dashboard has guards.
 export const notAnyDashboard = () => SnowflakeDashboardModule.forRoot({});
@@ -107,11 +107,11 @@ export const notAnySwagger = () => ApiSnowflakeParam(7);
 export const notAnyClassValidator = () => IsSnowflakeId(7);
 // @ts-expect-error The decorator takes nothing.
 export const notAnyClassTransformer = () => SnowflakeText(7);
-// @ts-expect-error What is parsed is a bigint.
+// @ts-expect-error The parsed value is a bigint.
 export const notAnyZod = (): string => snowflakeBigint().parse('7');
 // @ts-expect-error A scalar takes options.
 export const notAnyGraphql = () => snowflakeScalar(7);
-// @ts-expect-error The key is text.
+// @ts-expect-error The key is a string.
 export const notAnyHealth = (health: SnowflakeHealthIndicator) => health.isHealthy(7);
 // @ts-expect-error A number is no prom-client.
 export const notAnyMetrics = () => registerPrometheusMetrics(7, []);

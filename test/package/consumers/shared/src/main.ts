@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { AppModule, Audit, Orders } from './app.module.js';
 
-/** Starts, makes one id, stops, and says what was made: also in the first hook and the last. */
+/** Starts, generates an ID, stops, and prints the ID and the number of IDs in the hooks. */
 async function main(): Promise<void> {
   const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
   const orders = app.get(Orders);

@@ -17,7 +17,7 @@ describe('an application of nestjs-snowflake', () => {
     expect(app.get(Orders).idMaker).toBe(app.get(IdMaker));
   });
 
-  it('makes rising ids of its worker id', () => {
+  it('generates increasing IDs with its worker ID', () => {
     const orders = app.get(Orders);
     const [first, second] = [orders.location(), orders.location()];
     expect(second > first).toBe(true);

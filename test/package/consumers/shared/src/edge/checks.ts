@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { WebSocket } from 'ws';
 
-/** Sends a body as JSON, or asks; answers the status and what came back. */
+/** Sends a body as JSON, or only a GET request. Returns the status and the response. */
 async function ask<Body>(
   url: string,
   sent?: object,
@@ -14,7 +14,7 @@ async function ask<Body>(
   const response = await fetch(url, init);
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.includes('json');
-  // Not response.json(): Jest's objects are of another realm than those of its fetch.
+  // Not response.json(), because its objects are from another realm than Jest's own.
   return { status: response.status, body: isJson ? JSON.parse(text) : text };
 }
 
@@ -23,7 +23,7 @@ interface Said {
   readonly data: unknown;
 }
 
-/** Sends messages to the gateway, and says what came back until 'latest' was answered twice. */
+/** Sends messages to the gateway, and returns its responses until 'latest' has two of them. */
 async function askGateway(url: string, ...events: readonly string[]): Promise<Said[]> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/orders/live`);
   const said: Said[] = [];
@@ -59,18 +59,18 @@ interface OpenApi {
   readonly components: { schemas: Record<string, { properties: Record<string, Schema> }> };
 }
 
-/** What every door must answer to a request; the same for Jest and for plain Node. */
+/** The required responses of every entry point, the same for Jest and for plain Node. */
 export const CHECKS: Record<string, (url: string) => Promise<void>> = {
-  'http: an id in a path is a bigint, in JSON text': async (url) => {
+  'http: an ID is a bigint in a path and a string in JSON': async (url) => {
     const body = { type: 'bigint', id, lines: [{ id }] };
     equal(await ask(`${url}/orders/${id}`), { status: 200, body });
   },
-  'http: a path that is no id is answered with 400 and the reason': async (url) => {
+  'http: a path without a valid ID gets 400 and the reason': async (url) => {
     const { status, body } = await ask<Refusal>(`${url}/orders/x`);
     equal([status, body.error], [400, 'Bad Request']);
     match(body.message, /Expected an id/);
   },
-  'http: an error of the library is 400 for what was sent, 503 for what passes': async (url) => {
+  'http: an error is 400 for invalid input, 503 for a temporary failure': async (url) => {
     const { status, body } = await ask<Refusal>(`${url}/orders/short?id=0`);
     equal([status, body.error], [400, 'Bad Request']);
     match(body.message, /character 1 is "0"/);
@@ -78,19 +78,19 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
     equal([answer.status, answer.headers.get('retry-after')], [503, '1']);
     equal((await answer.text()).includes('secret'), false);
   },
-  'http: ids in what a gateway answers are text': async (url) => {
+  'http: IDs are strings in the response of a gateway': async (url) => {
     const data = { id, lines: [next] };
     const latest = { event: 'latest', data };
     equal(await askGateway(url), [latest, latest]);
   },
-  'class-validator: a DTO with an id passes, one with a number does not': async (url) => {
+  'class-validator: a DTO with an ID passes, a DTO with a number does not': async (url) => {
     const body = { referrerId: id };
     equal(await ask(`${url}/customers`, body), { status: 201, body });
     const refused = await ask<{ message: string[] }>(`${url}/customers`, { referrerId: asNumber });
     equal(refused.status, 400);
     match(refused.body.message.join(), /^referrerId: Expected an id as decimal text/);
   },
-  'class-validator: a list of ids passes, one that is too long does not': async (url) => {
+  'class-validator: a list of IDs passes, a list that is too long does not': async (url) => {
     const body = { ids: [id, next] };
     equal(await ask(`${url}/customers/several`, body), { status: 201, body });
     const refused = await ask<{ message: string[] }>(`${url}/customers/several`, {
@@ -100,16 +100,16 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
       'ids: Expected 0 to 2 ids, got 3. Send them in several requests.',
     ]);
   },
-  'class-transformer: a bigint of a class is text': async (url) => {
+  'class-transformer: a bigint of a class becomes a string': async (url) => {
     equal(await ask(`${url}/customers/${id}`), { status: 200, body: { id } });
   },
-  'swagger: ids are text in the OpenAPI document': async (url) => {
+  'swagger: IDs are strings in the OpenAPI document': async (url) => {
     const { body } = await ask<OpenApi>(`${url}/openapi.json`);
     const { CreateCustomer } = body.components.schemas;
     const inPath = body.paths['/customers/{id}']?.get.parameters[0]?.schema;
     equal(kindsOf(inPath, CreateCustomer?.properties['referrerId']), TEXT_TWICE);
   },
-  'api-keys: who has a key is let in, nobody else is': async (url) => {
+  'api-keys: only a request with a key is accepted': async (url) => {
     const { body } = await ask<{ key: string; keyId: string }>(`${url}/partner/keys`, {});
     const { key, keyId } = body;
     const me = async (sent: string) => {
@@ -121,7 +121,7 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
     equal(await me(key.slice(0, -1)), [401, undefined]);
     equal((await ask(`${url}/partner/me`)).status, 401);
   },
-  'zod: text passes as text or bigint, anything else is one issue': async (url) => {
+  'zod: a string passes as string or bigint, any other value is one issue': async (url) => {
     const sent = { customerId: id, after: id, couponIds: [id] };
     equal(await ask(`${url}/refunds`, sent), { status: 201, body: { customerId: id, next } });
     const refused = { customerId: 'x', after: asNumber, couponIds: [id, 'x', 'y'] };
@@ -129,12 +129,12 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
     const paths = body.issues.map(({ path }) => path.join());
     equal(paths, ['customerId', 'after', 'couponIds,1']);
   },
-  'zod: ids are text in JSON Schema': async (url) => {
+  'zod: IDs are strings in JSON Schema': async (url) => {
     const { body } = await ask<{ properties: Record<string, Schema> }>(`${url}/refunds/schema`);
     const { customerId, after } = body.properties;
     equal(kindsOf(customerId, after), TEXT_TWICE);
   },
-  'graphql: the scalar reads text, writes a bigint as text, refuses a number': async (url) => {
+  'graphql: the scalar reads and writes strings, and refuses a number': async (url) => {
     const answered = { status: 201, body: { data: { next } } };
     equal(await ask(`${url}/graphql`, { after: id }), answered);
     type Refused = { errors: { message: string; extensions?: { code: string } }[] };
@@ -142,19 +142,17 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
     match(body.errors[0]!.message, /cannot hold every id/);
     equal(body.errors[0]!.extensions?.code, 'ID_INVALID');
   },
-  'typeorm: a row that is saved has an id of this process': async (url) => {
+  'typeorm: a saved row has an ID of this process': async (url) => {
     const { body } = await ask<{ id: string }>(`${url}/invoices`, {});
     equal((BigInt(body.id) >> 12n) & 1023n, 7n);
   },
-  'health: a process that can make ids is up': async (url) => {
+  'health: a process that can generate IDs is up': async (url) => {
     type Health = { status: string; details: { ids: Record<string, unknown> } };
     const { status, body } = await ask<Health>(`${url}/health`);
     const { ids } = body.details;
     equal([status, body.status, ids['status'], ids['workerId']], [200, 'ok', 'up', 7]);
   },
-  'dashboard: the page is there for those whom the guard lets in, and tells the worker': async (
-    url,
-  ) => {
+  'dashboard: a request that passes the guard gets the page with the worker': async (url) => {
     equal((await ask(`${url}/snowflake`)).status, 403);
     const page = await ask<string>(`${url}/snowflake`, undefined, 'open');
     match(page.body, /^<!doctype html>.*<\/html>\s*$/is);
@@ -162,7 +160,7 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
     const { body } = await ask<State>(`${url}/snowflake/state`, undefined, 'open');
     equal(body.generators[0]!.lease.workerId, 7);
   },
-  'metrics: ids are counted for prom-client and for OpenTelemetry': async (url) => {
+  'metrics: prom-client and OpenTelemetry count the IDs': async (url) => {
     const issued = await ask<{ ids: number }>(`${url}/issue`, {});
     const { body } = await ask<string>(`${url}/metrics`);
     const { ids } = issued.body;

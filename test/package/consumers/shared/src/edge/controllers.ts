@@ -1,4 +1,4 @@
-/** Every door by which ids come in and go out, each with a controller of its own. */
+/** Every way in which IDs enter and leave an application, each with its own controller. */
 import {
   Body,
   ClassSerializerInterceptor,
@@ -50,7 +50,7 @@ class Customer {
   }
 }
 
-/** Classes that are validated, documented and serialised by their decorators. */
+/** Classes whose decorators validate, document and serialize them. */
 @Controller('customers')
 @UseInterceptors(ClassSerializerInterceptor)
 export class CustomersController {
@@ -78,7 +78,7 @@ export const invoiceDatabase = {
     new DataSource({ type: 'sqljs', entities: [Invoice], synchronize: true }).initialize(),
 };
 
-/** Ids that TypeORM gives to the rows it saves. */
+/** IDs of rows that TypeORM saves. */
 @Controller('invoices')
 export class InvoicesController {
   constructor(private readonly database: DataSource) {}
@@ -90,7 +90,7 @@ export class InvoicesController {
   }
 }
 
-/** Interceptors of the whole application do not reach a gateway: it has one of its own. */
+/** Global interceptors do not apply to a gateway, so it has its own. */
 @WebSocketGateway({ path: '/orders/live' })
 @UseInterceptors(SnowflakeJsonInterceptor)
 export class OrdersGateway {
@@ -100,7 +100,7 @@ export class OrdersGateway {
   }
 }
 
-/** Keys that are made by anybody, and a route that needs one. */
+/** API keys that any caller may create, and a route that requires one. */
 @Controller('partner')
 export class PartnersController {
   private readonly keys = new ApiKeys({ prefix: 'edge' });
@@ -139,7 +139,7 @@ const schema = new GraphQLSchema({
   }),
 });
 
-/** Ids that a schema of Zod or of GraphQL reads and writes. */
+/** IDs that a Zod schema or a GraphQL schema parses and serializes. */
 @Controller()
 export class SchemasController {
   @Post('refunds')
@@ -167,7 +167,7 @@ class ReaderInMemory extends MetricReader {
   protected override async onShutdown(): Promise<void> {}
 }
 
-/** What an operator asks: whether ids can be made, and how many were. */
+/** Health and metrics: whether the process can generate IDs, and how many it has generated. */
 @Controller()
 export class WatchController {
   private readonly reader = new ReaderInMemory();

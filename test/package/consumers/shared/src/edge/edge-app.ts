@@ -18,7 +18,7 @@ import {
 } from './controllers.js';
 import { OrdersController } from './orders.controller.js';
 
-/** The page is for those who know the word. */
+/** Only a request with the right word may open the dashboard. */
 class OperatorGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     return context.switchToHttp().getRequest<Request>().headers.word === 'open';
@@ -46,7 +46,7 @@ interface Request {
 })
 class EdgeModule {}
 
-/** The application with every door for ids, on a free port, set up as applications are. */
+/** Starts the application with every controller on a free port, with the usual global setup. */
 export async function startEdgeApp(): Promise<{ app: INestApplication; url: string }> {
   const app = await NestFactory.create(EdgeModule, { logger: ['error', 'warn'] });
   app.useGlobalPipes(new ValidationPipe({ transform: true, whitelist: true }));

@@ -3,10 +3,10 @@ import type { INestApplication } from '@nestjs/common';
 import { CHECKS } from './checks.js';
 import { startEdgeApp } from './edge-app.js';
 
-/** On a busy machine an application takes long to start; a hang takes for ever. */
+/** An application starts slowly on a busy machine. A hang never ends. */
 const SLOW = 120_000;
 
-describe('an application with every door for ids', () => {
+describe('an application with every way in and out for IDs', () => {
   let started: { app: INestApplication; url: string };
 
   beforeAll(async () => {

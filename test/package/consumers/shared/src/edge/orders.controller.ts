@@ -6,7 +6,7 @@ import {
   SnowflakeJsonInterceptor,
 } from 'nestjs-snowflake/http';
 
-/** Ids in paths and in JSON, with no package beside Nest's. */
+/** IDs in paths and in JSON, with no packages except Nest's. */
 @Controller('orders')
 @UseInterceptors(SnowflakeJsonInterceptor)
 @UseFilters(SnowflakeErrorFilter)

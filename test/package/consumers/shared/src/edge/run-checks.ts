@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { CHECKS } from './checks.js';
 import { startEdgeApp } from './edge-app.js';
 
-/** The checks in plain Node, without Jest's loader; prints the names of those that passed. */
+/** Runs the checks in plain Node, without Jest's loader, and prints the names of passed checks. */
 async function main(): Promise<void> {
   const { app, url } = await startEdgeApp();
   for (const check of Object.values(CHECKS)) await check(url);

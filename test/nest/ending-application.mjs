@@ -38,7 +38,7 @@ const imports = {
   'a script': () => [],
 }[way]();
 
-// Stdout is for the answer.
+// Stdout is reserved for the result.
 Logger.overrideLogger(false);
 
 if (way === 'an integration' || way === 'a script') addIntegration(failing);

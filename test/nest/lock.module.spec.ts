@@ -427,15 +427,15 @@ describe('lock module', () => {
     @Locked((id: string) => id)
     async takesMore(_id: string, _more: number): Promise<void> {}
 
-    // @ts-expect-error the key takes a text, and the method a number
+    // @ts-expect-error the key takes a string, and the method a number
     @Locked((id: string) => id)
     async takesAnother(_id: number): Promise<void> {}
 
-    // @ts-expect-error the key takes more than the method
+    // @ts-expect-error the key takes more arguments than the method
     @Locked((id: string, more: string) => id + more)
     async takesLess(_id: string): Promise<void> {}
 
-    // @ts-expect-error nothing waits for what returns no promise
+    // @ts-expect-error the lock cannot wait for a method without a promise
     @Locked('key')
     returnsAtOnce(): number {
       return 1;

@@ -130,7 +130,7 @@ describe('options', () => {
       expect(await faultsOf({ support: 'redis://h', layout: layouts.baidu() })).toEqual([]);
     });
 
-    it('refuse a removed choice, with the replacement', async () => {
+    it('refuse a removed value, and name the replacement', async () => {
       const [fault, ...more] = await faultsOf({ workerId: 1, onFreshRegistry: 'trust' });
       expect(fault).toContain("`onFreshRegistry: 'trust'` is gone");
       expect(fault).toContain('snowflake registry create');
@@ -171,7 +171,7 @@ describe('options', () => {
       expect((await resolved(new Options())).lazy).toBe(true);
     });
 
-    it('accept a layout whose field has the name of a member of every object', async () => {
+    it('accept a layout field named `constructor`', async () => {
       const layout = new BitLayout({
         fields: [
           ['timestamp', 41],
@@ -366,7 +366,7 @@ describe('claims', () => {
       expect(times.filter((ms) => ms >= floorMs && ms < ceilingMs)).toEqual([]);
     });
 
-    it('is refused to a second generator of the process', async () => {
+    it('is refused for a second generator of the process', async () => {
       const time = new SettableTime();
       const rows = new MemoryRows(time);
       const options = () => ({ workerId: 3, support: new MemorySupport({ rows }) });

@@ -369,8 +369,8 @@ describe('the option `supports`', () => {
     resolveOptions({ support, supports } as SnowflakeModuleOptions, true);
 
   it.each([
-    ['at once', (url: string) => new StaticSupport(url.length)],
-    ['later', async (url: string) => new StaticSupport(url.length)],
+    ['synchronously', (url: string) => new StaticSupport(url.length)],
+    ['asynchronously', async (url: string) => new StaticSupport(url.length)],
   ])('creates a support from a URL, %s', async (_, local) => {
     for (const url of ['local:/run/id', 'LOCAL:/run/id']) {
       expect((await resolve(url, { local })).support).toEqual(new StaticSupport(url.length));

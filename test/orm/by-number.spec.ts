@@ -343,7 +343,7 @@ afterAll(async () => {
   await snowflakes?.close();
 });
 
-describe.each(LIBRARIES)('a row read by the number of its id, with $name', (library) => {
+describe.each(LIBRARIES)('a row read by Number(id), with $name', (library) => {
   let reader: Reader;
   beforeAll(async () => {
     const urls = { postgres: databases.postgres!.url.href, mariadb: databases.mariadb!.url.href };

@@ -120,7 +120,7 @@ describe('Drizzle on MariaDB', () => {
     return (rows as { id: string }[]).map(({ id }) => id);
   };
 
-  it.each(FILLED)('fills by %s', async (_title, rows, write) => {
+  it.each(FILLED)('fills the ID by %s', async (_title, rows, write) => {
     await write(db);
     const ids = await stored();
     expect([ids.length, ids.filter(isMade).length]).toEqual([rows, rows]);

@@ -325,13 +325,13 @@ export async function types(): Promise<unknown> {
   const id: bigint = order.id;
   const ticket: string = order.ticket;
   const numbers: bigint[] = order.lines.map((line) => line.number);
-  // @ts-expect-error An id is no number.
+  // @ts-expect-error An ID is not a number.
   const number: number = order.id;
-  // @ts-expect-error Nor is one that is text. (Prisma 7 lets it pass in create, once extended.)
+  // @ts-expect-error A text ID is no number either. (The extended create of Prisma 7 accepts it.)
   await prisma.order.update({ where: { id }, data: { ticket: 7 } });
-  // @ts-expect-error A field has a name.
+  // @ts-expect-error This field does not exist.
   await prisma.order.create({ data: { absent: 7 } });
-  // @ts-expect-error The client is not any.
+  // @ts-expect-error The client is not of type any.
   prisma.absent;
   await prisma.$transaction(async (within) => within.order.create({ data: {} }));
   return [id, ticket, numbers, number];

@@ -1,6 +1,6 @@
 /**
- * Clients for which the extension cannot determine what to fill, so that it fails before any query;
- * and what counts as a mark. These clients have only the private members of a real one;
+ * Clients for which the extension cannot determine what to fill, so it fails before any query. Also
+ * which fields count as marked. These clients have only the private members of a real client.
  * prisma.spec.ts shows that real clients have them.
  */
 import { describe, expect, it, test } from '@jest/globals';
@@ -102,7 +102,7 @@ describe('a mark is found', () => {
     expect(await filledFields(`  other Int\n  ${field}\n  last Int @default(1)`)).toEqual(['id']);
   });
 
-  it('of several fields', async () => {
+  it('on several fields', async () => {
     const mark = '@default(dbgenerated())';
     expect(await filledFields(`  a BigInt ${mark}\n  b Int\n  c String ${mark}`)).toEqual([
       'a',

@@ -1,6 +1,6 @@
 /**
- * Mongoose up to the wire, without MongoDB. The commands show whether a new document has a key of
- * ours, a key of the driver, or none. MongoDB creates a missing key itself.
+ * Mongoose up to the wire, without MongoDB. The commands show whether a new document has our
+ * key, a key of the driver, or none. MongoDB creates a missing key itself.
  */
 import { createServer, type Socket, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';

@@ -255,7 +255,7 @@ describe('kysely', () => {
     more: (db) =>
       it('refuses to compile a row without an ID or with a number as its ID', () => {
         const into = db().insertInto('orders');
-        // @ts-expect-error the id is missing
+        // @ts-expect-error the ID is missing
         expect(into.values({ label: '' })).toBeDefined();
         // @ts-expect-error a number is not exact
         expect(into.values({ id: 7, label: '' })).toBeDefined();

@@ -31,7 +31,7 @@ import {
   parcelEntities,
 } from './support/databases.js';
 
-describe('hook data source', () => {
+describe('hookDataSource()', () => {
   const { Parcel } = parcelEntities('varchar');
 
   @Entity()

@@ -17,7 +17,7 @@ const textOf = (path: string): string => readFileSync(`${ROOT}/${path}`, 'utf8')
 const packed = (...files: [path: string, text: string][]) => new Map(files);
 
 describe('links', () => {
-  it('to unpacked files are found in every document', () => {
+  it('to files outside the package are found in every document', () => {
     const files = packed(
       ['README.md', '[a](docs/a.md) [b](docs/b.md) [c](https://x.y) [d](docs/a.md#no)'],
       ['docs/a.md', '# A\n[up](../README.md) [out](../lib/index.ts) ![i](images/x.png)'],
@@ -31,12 +31,12 @@ describe('links', () => {
   });
 });
 
-describe('texts', () => {
+describe('strings of the program', () => {
   test.each([
     ["throw new Error('unknown; see docs/reference/options.md.');", 'docs/reference/options.md'],
     ['say(`${name} is unknown, see guarantees.md`);', 'guarantees.md'],
     ["const help = 'run scripts/x.mjs';", 'scripts/x.mjs'],
-  ])('that name an unpacked file are found: %s', (text, named) => {
+  ])('that name a file outside the package are found: %s', (text, named) => {
     expect(textsThatNameNoFile(packed(['dist/esm/a.js', text]))).toEqual([
       `dist/esm/a.js says ${named}`,
     ]);
@@ -164,7 +164,7 @@ const readableModules = async (): Promise<string> =>
   join(dirname(await packedLibrary()), 'readable');
 
 /* Nest injects by class, so a module format has one copy of each, whichever entries are loaded. */
-describe('a class', () => {
+describe('an injectable class', () => {
   it('is in only one module', async () => {
     const folder = await readableModules();
     const paths = (await readdir(folder, { recursive: true })).filter((one) => one.endsWith('.js'));

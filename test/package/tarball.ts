@@ -48,7 +48,7 @@ export function linksToNowhere(files: ReadonlyMap<string, string>): string[] {
 /** A path as a message of the library writes it: `docs/reference/options.md`, `guarantees.md`. */
 const PATH = /(?<![\w/:.-])(?:(?:docs|lib|test|bench|scripts)\/[\w./-]*\w|[\w-]+\.md)\b/g;
 
-/** Strings of the program (messages, help) that name an unpacked file. */
+/** Strings of the program (messages, help) that name a file outside the package. */
 export function textsThatNameNoFile(files: ReadonlyMap<string, string>): string[] {
   const programs = [...files].filter(
     ([path, text]) => /\.c?js$/.test(path) && text.search(PATH) >= 0,

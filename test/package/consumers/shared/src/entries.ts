@@ -73,11 +73,11 @@ export const notAny = (idMaker: IdMaker): string => idMaker.nextId();
 export const notAnyRedis = (redis: Redis) => redisSupport({ redis, namespace: 7 });
 // @ts-expect-error Endpoints are a list.
 export const notAnyEtcd = () => etcdSupport({ endpoints: 7 });
-// @ts-expect-error A folder has a path.
+// @ts-expect-error A folder needs a path.
 export const notAnyHost = () => folderSupport(7);
 // @ts-expect-error This dialect does not exist.
 export const notAnySql = () => registryTable('oracle');
-// @ts-expect-error A counter has a name.
+// @ts-expect-error A counter needs a name.
 export const notAnySegments = () => SegmentsModule.forRoot({ counter: 7 });
 // @ts-expect-error A tag is a string.
 export const notAnyRedisIds = () => RedisIdsModule.forRoot({ redis: 'redis://h', tag: 7 });
@@ -93,19 +93,19 @@ export const notAnyStore = (rows: RowStore) => [new RowLocks(rows), new RowCount
 export const notAnyTesting = (): unknown => new SettableTime('now');
 // @ts-expect-error The decorator takes options.
 export const notAnyTypeorm = () => SnowflakeId(7);
-// @ts-expect-error A generator has a name.
+// @ts-expect-error The name of a generator is a string.
 export const notAnyPrisma = () => snowflakeIds({ generator: 7 });
 // @ts-expect-error An ID is a string.
 export const notAnyDrizzle = () => snowflakeColumn.toDriver(7);
 // @ts-expect-error A handler receives a bigint or a string.
 export const notAnyHttp = () => new ParseSnowflakePipe({ as: 'number' });
-// @ts-expect-error A dashboard has guards.
+// @ts-expect-error A dashboard needs guards.
 export const notAnyDashboard = () => SnowflakeDashboardModule.forRoot({});
-// @ts-expect-error A parameter has a name.
+// @ts-expect-error A parameter needs a name.
 export const notAnySwagger = () => ApiSnowflakeParam(7);
-// @ts-expect-error The decorator takes checks.
+// @ts-expect-error The decorator takes options.
 export const notAnyClassValidator = () => IsSnowflakeId(7);
-// @ts-expect-error The decorator takes nothing.
+// @ts-expect-error The decorator takes no argument.
 export const notAnyClassTransformer = () => SnowflakeText(7);
 // @ts-expect-error The parsed value is a bigint.
 export const notAnyZod = (): string => snowflakeBigint().parse('7');
@@ -113,5 +113,5 @@ export const notAnyZod = (): string => snowflakeBigint().parse('7');
 export const notAnyGraphql = () => snowflakeScalar(7);
 // @ts-expect-error The key is a string.
 export const notAnyHealth = (health: SnowflakeHealthIndicator) => health.isHealthy(7);
-// @ts-expect-error A number is no prom-client.
+// @ts-expect-error A number is not prom-client.
 export const notAnyMetrics = () => registerPrometheusMetrics(7, []);

@@ -117,7 +117,7 @@ export function tooEarly(none: string, hasBegun: boolean): SnowflakeError {
       ? `${none} yet, so no id was generated. The start, or the application that started with \`lazy\`, ` +
           'is waiting for the store, and the log has the reason. Wait with nextIdAsync().'
       : 'The generator has not been started, so no id was generated. A constructor or a factory runs ' +
-          `too early: make the id in onModuleInit or later. ${NOT_STARTED}`,
+          `too early: generate the id in onModuleInit or later. ${NOT_STARTED}`,
   );
 }
 

@@ -253,7 +253,7 @@ export interface SnowflakeIdChecks {
 }
 
 /**
- * The IDs of any process with valid options are at most this far ahead: a lease reaches up to 10
+ * The IDs of any process with valid options are at most this far ahead. A lease reaches up to 10
  * min beyond the store's clock, and host clocks may differ from that clock. IDs of another system
  * or another epoch are years away, so a wide limit does no harm.
  */

@@ -96,7 +96,7 @@ export class SharedLeaseKeeper implements Keeper {
     for (let waitedMs = 0; window.current === undefined; waitedMs += LOOK_AGAIN_MS) {
       if (window.isClosed) throw stopped();
       if (waitedMs >= startTimeoutMs) throw noLease(waitedMs);
-      if (waitedMs === SILENT_MS) onNews(`${noLease(waitedMs).message} The start goes on waiting.`);
+      if (waitedMs === SILENT_MS) onNews(`${noLease(waitedMs).message} The start still waits.`);
       await pause(timers, LOOK_AGAIN_MS);
     }
   }

@@ -352,7 +352,7 @@ export function currentIdMaker(generator?: string): IdMaker {
     'NOT_READY',
     `${wanted} is running, so no id was generated. In an application it runs from app.init() or ` +
       `app.listen() to the end of app.close(), where the root module imports ` +
-      `SnowflakeModule.forRoot(...)${option}: make ids from onModuleInit on. In a script, ` +
+      `SnowflakeModule.forRoot(...)${option}. Generate ids from onModuleInit on. In a script, ` +
       `migration or seed await startSnowflake(...)${option} first.`,
   );
 }

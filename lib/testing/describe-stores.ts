@@ -27,12 +27,15 @@ export interface SupportContract extends HarnessParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**
-   * What the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
-   * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (missing methods),
-   * 'longest free' (it assigns any free worker ID, which is safe), 'claims' (it ignores
-   * `takesOver`, which is safe), 'reckoned' (it ignores the clocks of its callers), 'moves' (it
-   * ignores a change of layouts, which is safe), 'wide' (it does not have millions of worker IDs),
-   * 'end' (its leases never end: only the duties of such a support are tested).
+   * What the support or the test cannot do:
+   * - 'clock', 'losses', 'version': without `clockControl`, `lossControl` or `versionControl`
+   * - 'release', 'workers': without the method
+   * - 'longest free': it assigns any free worker ID, which is safe
+   * - 'claims': it ignores `takesOver`, which is safe
+   * - 'reckoned': it ignores the clocks of its callers
+   * - 'moves': it ignores a change of layouts, which is safe
+   * - 'wide': it does not have millions of worker IDs
+   * - 'end': its leases never end, so only the duties of such a support are tested
    */
   readonly leaveOut?: readonly ContractNeed[] | undefined;
 }

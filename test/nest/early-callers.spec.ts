@@ -96,7 +96,7 @@ describe.each(KINDS)('a caller of %s', (_, moduleOf) => {
     const { time, warned, compiled } = made(() => undefined);
     app = await compiled;
     const ids = app.get(IdMaker);
-    expect(() => ids.nextId()).toThrow(/make the id in onModuleInit or later.*app\.init\(\)/);
+    expect(() => ids.nextId()).toThrow(/generate the id in onModuleInit or later.*app\.init\(\)/);
     const waited = ids.nextIdAsync();
     await time.advance(5000);
     expect(warned()).toHaveLength(1);

@@ -114,6 +114,9 @@ function textOf(node: ts.Node): string | undefined {
 
 /** SQL, HTML and scripts are texts with blanks, too. */
 const isProse = (text: string): boolean =>
-  /^["'`_]?[\w-]+[,:]? [^]* /.test(text) && !CODE.test(text);
+  /^["'`_]?[\w-]+[,:]? [^]* /.test(text) && !CODE.test(text) && !NAMES.test(text);
+
+/** A list of names, of which one is no word. */
+const NAMES = /^(?=[^]*[_a-z][A-Z_])[\w-]+( [\w-]+)+ ?$/;
 
 const CODE = /^\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|WITH|DROP|SET) |[<>{};]\n/i;

@@ -297,8 +297,8 @@ async function variables(
 }
 
 /*
- * The identity of a MariaDB or MySQL server, as parts of statements: which server it is, when it
- * started, whether a crash loses acknowledged writes, and when the table was created.
+ * The identity of a MariaDB or MySQL server, as parts of statements. It consists of the server, its
+ * start, whether a crash loses acknowledged writes, and the time when the table was created.
  *
  * Guarantee: the statement that depends on the identity also reads it.
  */

@@ -65,7 +65,9 @@ function asksForHelp(args: readonly string[]): boolean {
 /** The help of a command, of one with its subcommands, or of all commands. */
 function helpAbout(args: readonly string[]): string[] {
   const [first, second] = args;
-  if (first === undefined) return helpOfAll();
+  if (first === undefined) {
+    return [...overview('snowflake', COMMAND_GROUPS), '  snowflake --version', '', ...NOTES];
+  }
   const members = familyOf(first);
   const isAlone = second === undefined || second.startsWith('-');
   if (members.length === 0 || !isAlone) return helpOf(commandOf(args).command);
@@ -221,10 +223,6 @@ function usageOf({ name, words, options }: Command): string {
     '[options]',
     ...(word === undefined ? [] : [words?.min === 0 ? `[${word}]` : word]),
   ].join(' ');
-}
-
-function helpOfAll(): string[] {
-  return [...overview('snowflake', COMMAND_GROUPS), '  snowflake --version', '', ...NOTES];
 }
 
 function overview(begin: string, groups: Readonly<Record<string, readonly Command[]>>): string[] {

@@ -49,11 +49,7 @@ export function regionToken(number: number, incarnation: string): string {
   return `region ${number} of ${incarnation.slice(0, 150)}`;
 }
 
-/** The label of a number's holder, next to host and pid. */
-function labelOf(application: string, incarnation: string): string {
-  return `${application.slice(0, 60)}${markOf(incarnation)}`;
-}
-
+/** Follows the application in the label of a number's holder. */
 const markOf = (incarnation: string): string => ` of registry ${incarnation.slice(0, 100)}`;
 
 /** The state of a region's number in one process. */
@@ -298,7 +294,7 @@ export class RegionClaim {
       workerIdMin: number,
       workerIdMax: number,
       haveMs: 0,
-      holder: { ...label, application: labelOf(application, incarnation) },
+      holder: { ...label, application: `${application.slice(0, 60)}${markOf(incarnation)}` },
     };
   }
 

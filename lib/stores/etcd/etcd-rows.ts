@@ -110,13 +110,10 @@ export function headerIn(
   // The rules receive a foreign value, and reject it with a reason.
   const [server, text] = end < 0 ? ['', value] : [value.slice(0, end), value.slice(end + 1)];
   if (text === '' && end >= 0) return { server };
-  const number = ceilingIn(clock);
+  const isKnown = clock !== undefined && CEILING.test(clock.value);
+  const number = isKnown ? BigInt(clock.value) : undefined;
   const row = { key: HEADER_KEY, number: number ?? 0n, text, version: revision };
   return { server, row, isWithoutClock: number === undefined };
-}
-
-function ceilingIn(clock: KeyValue | undefined): bigint | undefined {
-  return clock !== undefined && CEILING.test(clock.value) ? BigInt(clock.value) : undefined;
 }
 
 /** Three lines: ceiling, token, and the rest. */
@@ -182,11 +179,6 @@ export const fromBase64 = (text: string): string => Buffer.from(text, 'base64').
 export function isUnchanged(key: string, modRevision = 0): object {
   const mod_revision = String(modRevision);
   return { key: toBase64(key), target: 'MOD', result: 'EQUAL', mod_revision };
-}
-
-/** True if a key has this number of writes, and none after a revision. */
-function isAsRead(key: string, version: number, revision: number): object[] {
-  return [isVersion(key, 'EQUAL', version), isNotAfter(key, revision)];
 }
 
 function isVersion(key: string, result: 'EQUAL' | 'GREATER', version: number): object {
@@ -281,9 +273,11 @@ function headerIsAsRead(keys: RowKeys, write: RowWrite): object[] {
 function rowsAreAsRead(keys: RowKeys, { headerVersion, rows }: RowWrite): object[] {
   if (!keys.isRegistry)
     return rows.map(({ row, version }) => isUnchanged(keys.row(row.key), version));
-  return rows.flatMap(({ row, version = 0 }) =>
-    isAsRead(keys.row(row.key), version, headerVersion ?? Number.MAX_SAFE_INTEGER - 1),
-  );
+  // Each row has this number of writes, and none after the revision.
+  return rows.flatMap(({ row, version = 0 }) => [
+    isVersion(keys.row(row.key), 'EQUAL', version),
+    isNotAfter(keys.row(row.key), headerVersion ?? Number.MAX_SAFE_INTEGER - 1),
+  ]);
 }
 
 /** In a renewal, the key of the token already has this worker ID, so nothing more is written. */

@@ -171,7 +171,8 @@ function placeOf(ask: Ask): Place | undefined {
         'it, which are not in the mount. Mount its folder.',
     );
   }
-  const boot = bootId();
+  // On other systems than Linux, the memory of the processes reveals a crash of the host.
+  const boot = readIf(BOOT_ID)?.trim() ?? 'unknown';
   return {
     path,
     identity() {
@@ -191,13 +192,6 @@ function placeOf(ask: Ask): Place | undefined {
       return `${boot}/${open.dev}:${open.ino}`;
     },
   };
-}
-
-/**
- * The boot ID of Linux; on other systems, the memory of the processes reveals a crash of the host.
- */
-function bootId(): string {
-  return readIf(BOOT_ID)?.trim() ?? 'unknown';
 }
 
 function isMounted(path: string): boolean {

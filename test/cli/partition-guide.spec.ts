@@ -232,7 +232,8 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     async ({ by, days, slack, given }) => {
       const args = given.split(' ');
       const table = await lab.table();
-      const layout = layoutFrom(readOptions(partitions, args));
+      const required = ['--table', table, '--keep', '21d'];
+      const layout = layoutFrom(readOptions(partitions, [...required, ...args]));
       const all: [ms: number, id: bigint][] = [];
       for (let day = 0; day < days; day += by === 'day' ? 1 : 5) {
         const nowMs = START_MS + day * DAY_MS;

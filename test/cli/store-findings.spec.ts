@@ -141,7 +141,7 @@ describe('store findings', () => {
         { isUncompacted: true },
         /--auto-compaction-mode=periodic/,
       ],
-      ['may not tell its status', { members: [{ where: 'a', isDenied: true }] }, /root only/],
+      ['may not tell its status', { members: [{ where: 'a', isDenied: true }] }, /only to root/],
       ['has another alarm', { members: [{ ...MEMBER, alarms: ['CORRUPT'] }] }, /alarm: CORRUPT/],
     ])('that %s says so in the log', (_what, reports, said) => {
       expect(etcdAdvice({ members: [MEMBER] }, 'locks')).toEqual([]);

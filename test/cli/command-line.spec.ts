@@ -11,13 +11,13 @@ import { command } from './run-command.js';
 const NAMES = COMMANDS.map(({ name }) => name);
 
 describe('help', () => {
-  it('of all names every command', async () => {
+  it('of the program lists every command', async () => {
     const { code, out } = await command(['--help']);
     expect(code).toBe(0);
     for (const name of NAMES) expect(out).toContain(`  ${name} `);
   });
 
-  it.each(NAMES)('of %s names every option and an example of it', async (name) => {
+  it.each(NAMES)('of %s lists every option and shows an example of it', async (name) => {
     const { code, out, err } = await command([...name.split(' '), '--help']);
     expect([code, err]).toEqual([0, '']);
     const { options } = COMMANDS.find((each) => each.name === name)!;
@@ -39,7 +39,7 @@ describe('help', () => {
     ['counters create', '--start <number>'],
     ['partitions', '--table <name> --keep <duration>'],
     ['key issue', '--prefix <prefix>'],
-  ])('of %s has in its usage line what is required: %s', async (name, usage) => {
+  ])('of %s shows the required arguments in its usage line: %s', async (name, usage) => {
     const { lines } = await command([...name.split(' '), '--help']);
     expect(lines[0]).toContain(`snowflake ${name} ${usage} [options]`);
     expect(lines.filter((line) => line.includes('required'))).toHaveLength(
@@ -47,7 +47,7 @@ describe('help', () => {
     );
   });
 
-  it('of all has the commands in groups, whole commands to run, and where the docs are', async () => {
+  it('of the program has groups, full example commands and a link to the docs', async () => {
     const { lines } = await command(['--help']);
     expect(lines).toEqual(expect.arrayContaining(['IDs', 'API keys']));
     expect(lines.some((line) => line.startsWith('  npx nestjs-snowflake <command>'))).toBe(true);
@@ -63,7 +63,7 @@ const VERB =
 
 const REGISTRY = NAMES.filter((name) => name.startsWith('registry '));
 
-describe('help of a first word that several commands have', () => {
+describe('help for a first word that several commands share', () => {
   it.each([
     [['registry', '--help']],
     [['registry', '-h']],
@@ -71,31 +71,31 @@ describe('help of a first word that several commands have', () => {
     [['help', 'registry']],
     [['--help', 'registry']],
     [['registry', 'help']],
-  ])('%p names those commands and no other', async (args) => {
+  ])('lists exactly those commands for %p', async (args) => {
     const { code, out, err } = await command(args);
     expect([code, err]).toEqual([0, '']);
     for (const name of NAMES) expect(out.includes(`  ${name} `)).toBe(REGISTRY.includes(name));
     expect(out).toContain('snowflake registry <command> --help');
   });
 
-  it('is said without being asked, but is no result', async () => {
+  it('appears if the subcommand is missing, but on standard error', async () => {
     const { out } = await command(['registry', '--help']);
     expect(await command(['registry'])).toMatchObject({ code: 2, out: '', err: out });
   });
 });
 
-describe('help of a command that has subcommands', () => {
+describe('help for a command that has subcommands', () => {
   it.each([
     ['layout', 'layout move'],
     ['locks', 'locks create'],
-  ])('names %s and %s', async (name, subcommand) => {
+  ])('of %s also lists %s', async (name, subcommand) => {
     const { out } = await command([name, '--help']);
     expect(out).toContain(`snowflake ${name} [options]`);
     expect(out).toContain(`  ${subcommand} `);
   });
 });
 
-describe('a wrong argument', () => {
+describe('an invalid argument', () => {
   it.each([
     ['workers --limit 0', '--limit'],
     ['locks --limit 0', '--limit'],
@@ -106,14 +106,14 @@ describe('a wrong argument', () => {
     ['workers --timeout 1y', 'Expected --timeout to be a duration like 30s or 5m'],
     ['counters create order --start x', '--start'],
     ['doctor --layout nope', '"nope"'],
-  ])('is refused before the store is opened: %s', async (words, said) => {
+  ])('is rejected before the command opens the store: %s', async (words, said) => {
     const { code, out, err } = await command([...words.split(' '), '--support', 'static:7']);
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain(said);
     expect(err).not.toContain('static');
   });
 
-  it('names the field that a layout has not', async () => {
+  it('for an unknown field is rejected with the name of that field', async () => {
     const { code, err } = await command(['encode', '--time', 'now', '--field', 'foo=1']);
     expect(code).toBe(2);
     expect(err).toContain('--field cannot set "foo" in this layout, only worker.');
@@ -126,7 +126,7 @@ describe('a duration', () => {
     expect(await command(args)).toMatchObject({ code: 0, out: '' });
   });
 
-  it('is one of days or weeks where rows are dropped', async () => {
+  it('must be in days or weeks if the command drops rows', async () => {
     const args = ['partitions', '--table', 'a', '--url', 'postgres://127.0.0.1:1/a', '--keep'];
     for (const text of ['90', '90000', '90m', '0d']) {
       const { code, err } = await command([...args, text]);
@@ -138,22 +138,22 @@ describe('a duration', () => {
   });
 });
 
-describe('what is missing', () => {
+describe('missing arguments', () => {
   it.each([
     ['partitions', 'Missing: --table <name>, --keep <duration>.'],
     ['partitions --table= --by day', 'Missing: --table <name>, --keep <duration>.'],
     ['key issue', 'Missing: --prefix <prefix>, <id>.'],
     ['release', 'Missing: <worker>.'],
     ['range', 'Missing: --from <time>, --to <time>.'],
-  ])('is named at once: %s', async (words, said) => {
+  ])('are all named in one message: %s', async (words, said) => {
     const { code, out, err } = await command(words.split(' '));
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain(said);
   });
 });
 
-describe('JSON', () => {
-  it('is an output of explain', async () => {
+describe('JSON output', () => {
+  it('is available for explain', async () => {
     const all = await command(['explain', '--json']);
     expect(all.lines.map((line) => JSON.parse(line).title)).toContain('LEASE_LOST');
     const { lines } = await command(['explain', 'LEASE_LOST', '--json']);
@@ -166,30 +166,30 @@ describe('JSON', () => {
   });
 });
 
-describe('who asks for help', () => {
+describe('a request for help', () => {
   it.each([
     [['decode', '-h']],
     [['decode', '1', '--help']],
     [['-h', 'decode']],
     [['decode', '--help', '--nope']],
     [['decode', '--form', '--help']],
-  ])('gets it by %p, whatever else is wrong', async (args) => {
+  ])('shows the help of a command for %p, even if other arguments are invalid', async (args) => {
     const { out } = await command(['help', 'decode']);
     expect(await command(args)).toMatchObject({ code: 0, out, err: '' });
   });
 
-  it.each([[['help']], [['-h']], [['help', 'help']]])('of all gets it by %p', async (args) => {
+  it.each([[['help']], [['-h']], [['help', 'help']]])('shows every command: %p', async (args) => {
     const { out } = await command(['--help']);
     expect(await command(args)).toMatchObject({ code: 0, out, err: '' });
   });
 
-  it('is not confused with an id behind --', async () => {
+  it('is read as an ID after --', async () => {
     const { code, err } = await command(['decode', '--', '--help']);
     expect(code).toBe(1);
     expect(err).toContain('got "--help"');
   });
 
-  it('of a command that is not there is told so', async () => {
+  it('for an unknown command suggests a similar one', async () => {
     const { code, out, err } = await command(['help', 'decoed']);
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain('Did you mean decode?');
@@ -197,7 +197,7 @@ describe('who asks for help', () => {
 });
 
 describe('a negative number', () => {
-  it('is a word and no option', async () => {
+  it('is an argument, not an option', async () => {
     const { code, out, err } = await command(['decode', '-1', '7', '--json']);
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({ id: '7' });
@@ -210,7 +210,7 @@ describe('explain', () => {
   const labels = ['You see', 'How long you have', 'Do this', 'Back to normal when'];
   const four = new RegExp(`^([^\\n]+)${labels.map((label) => `\\n- ${label}: [^]+`).join('')}$`);
 
-  it('prints four lines about each name that it lists, however it is written', async () => {
+  it('prints four lines about each name in its list, in any spelling', async () => {
     const { lines } = await command(['explain']);
     expect(lines).toEqual(expect.arrayContaining(['LEASE_LOST', 'degraded', 'Redis is down']));
     for (const name of lines) {
@@ -227,7 +227,7 @@ describe('explain', () => {
     expect((await command(['explain', 'ids', 'run', 'out'])).out).toContain('Worker IDs run out');
   });
 
-  it('says where else the page is, for a name that is none and where it was left out', async () => {
+  it('links to the online page if the name is unknown or the package lacks the page', async () => {
     const none = await command(['explain', 'LEASE_FOUND']);
     expect(none).toMatchObject({ code: 2, out: '' });
     expect(none.err).toContain('There is no runbook "LEASE_FOUND"');
@@ -259,7 +259,7 @@ const CHANGES = [
   [`doctor --support ${AWAY} --regions mongodb://h`, 'mongodb://...'],
 ] as const;
 
-describe('a command line that is wrong', () => {
+describe('an invalid command line', () => {
   it.each([
     [['--versoin'], '--version'],
     [['registry', 'creat', '--yes'], 'registry create'],
@@ -270,7 +270,7 @@ describe('a command line that is wrong', () => {
     [['decode', '--lyaout', '1'], '--layout'],
     [['decode', '--layout', 'twiter', '1'], 'twitter'],
     [['decode', '--form', 'base85', '1'], 'base58'],
-  ])('%p is answered with what was meant', async (args, meant) => {
+  ])('%p gets a suggestion', async (args, meant) => {
     const { code, out, err } = await command(args);
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain(`Did you mean ${meant}?`);
@@ -338,7 +338,7 @@ describe('a command line that is wrong', () => {
     [['decode', '--epoch', '2999-01-01', '1'], 'past'],
     [['decode', '--unit', '1s', '1'], '--fields'],
     ...CHANGES.map(([words, said]): [string[], string] => [words.split(' '), said]),
-  ])('%p ends with 2 and says why', async (args, said) => {
+  ])('%p exits with 2 and reports the reason', async (args, said) => {
     const { code, out, err } = await command(args);
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain(said);
@@ -347,7 +347,7 @@ describe('a command line that is wrong', () => {
   });
 });
 
-describe('a store that is away', () => {
+describe('an unreachable store', () => {
   it.each([
     'workers',
     'regions',
@@ -364,7 +364,7 @@ describe('a store that is away', () => {
     'release 1',
     'counters create order --start 1',
     'locks create',
-  ])('is the answer to `%s`, before a question', async (words) => {
+  ])('is reported by `%s` before any question', async (words) => {
     const env = { SNOWFLAKE_SUPPORT: AWAY, SNOWFLAKE_REGIONS: AWAY };
     const { code, out, err } = await command(words.split(' '), { env });
     expect([code, out + err]).toEqual([1, expect.stringContaining('ECONNREFUSED')]);
@@ -372,9 +372,9 @@ describe('a store that is away', () => {
   });
 });
 
-describe('colour', () => {
+describe('color', () => {
   const bad = ['nonsense'];
-  it('is for terminals that want it', async () => {
+  it('appears only on terminals that accept it', async () => {
     const escape = '\u001b[';
     expect((await command(bad, { isTTY: true })).err).toContain(escape);
     expect((await command(bad, { isTTY: false })).err).not.toContain(escape);
@@ -383,8 +383,8 @@ describe('colour', () => {
   });
 });
 
-describe('a reader that has gone', () => {
-  it('ends the command in silence', async () => {
+describe('a closed output pipe', () => {
+  it('ends the command silently', async () => {
     let err = '';
     let chunks = 0;
     async function* ids() {
@@ -415,7 +415,7 @@ describe('a reader that has gone', () => {
     expect(await run({ args, env: {}, stdin: Readable.from(['']), stdout, stderr })).toBe(1);
   });
 
-  it('is not confused with a disk that is full', async () => {
+  it('differs from a full disk', async () => {
     const full = new Writable({
       write: (_chunk, _encoding, done) => done(Object.assign(new Error('x'), { code: 'ENOSPC' })),
     });
@@ -443,7 +443,7 @@ async function judge(args: readonly string[]) {
 }
 
 describe('layout --after', () => {
-  it('says that ids of today follow those of yesterday, also as JSON', async () => {
+  it('confirms that the IDs of today follow those of yesterday, also as JSON', async () => {
     const { epochMs } = layouts.snowflake();
     const yesterdayMs = Date.now() - DAY_MS;
     const { last } = layouts.snowflake().idRange(new Date(epochMs), new Date(yesterdayMs));
@@ -458,7 +458,7 @@ describe('layout --after', () => {
     ]);
   });
 
-  it('names the date and the epoch of a move that is not safe, and ends with 1', async () => {
+  it('names the date and the epoch of an unsafe move, and exits with 1', async () => {
     const soon = new Date(Date.now() + 10 * DAY_MS);
     const { last } = layouts.snowflake().idRange(new Date(layouts.snowflake().epochMs), soon);
     const { code, out } = await command(['layout', '--after', String(last)]);
@@ -479,7 +479,7 @@ describe('layout --after', () => {
     expect((await command(['layout', ...how])).out).toMatch(/above the old ids +since .* +from /);
   });
 
-  it('says never where it is never', async () => {
+  it('prints "never" for a move that never becomes safe', async () => {
     const { code, out } = await command(['layout', '--after', String(2n ** 64n - 1n)]);
     expect(code).toBe(1);
     expect(out).toMatch(/above the old ids +never/);
@@ -487,7 +487,7 @@ describe('layout --after', () => {
   });
 
   it.each(['', 'abc', '-5', '007', '1e18', '9'.repeat(31), 'redis://u:hidden@h'])(
-    'refuses --after %j',
+    'rejects --after %j',
     async (text) => {
       const { code, err } = await command(['layout', `--after=${text}`]);
       expect(code).toBe(2);

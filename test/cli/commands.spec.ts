@@ -41,7 +41,7 @@ describe('snowflake counters', () => {
     expect(JSON.parse(line!)).toMatchObject({ counter: 'order', next: '9007199254740993' });
   });
 
-  it('asks before it creates, and only at a terminal', async () => {
+  it('asks for confirmation before it creates a counter, and only at a terminal', async () => {
     const { code, err } = await run('counters create other --start 1');
     expect([code, err]).toEqual([2, expect.stringContaining('add --yes')]);
   });
@@ -52,12 +52,12 @@ describe('snowflake counters', () => {
     ['counters create order --start 9223372036854775808 --yes', '--start'],
     ['counters create order --start 0500 --yes', '--start'],
     ['counters create --start 1 --yes', 'counter'],
-  ])('%s is refused', async (words, said) => {
+  ])('rejects `%s`', async (words, said) => {
     const { code, err } = await run(words);
     expect([code, err]).toEqual([2, expect.stringContaining(said)]);
   });
 
-  it('a store without counters is named', async () => {
+  it('rejects a store without counters and names its URL', async () => {
     const { code, err } = await command(['counters', 'list', '--support', 'file:./x']);
     expect([code, err]).toEqual([2, expect.stringContaining('No counter store handles this URL')]);
   });
@@ -101,7 +101,7 @@ describe.each(LOCK_STORES)('snowflake locks on $store', ({ url, table }) => {
   });
   afterAll(() => locks.close());
 
-  it('prints the statement of the table, where there is one', async () => {
+  it('prints the SQL statement for the table, if the store uses one', async () => {
     const { code, out, err } = await run('locks create --dry');
     expect([code, out.includes('CREATE TABLE')]).toEqual([0, table !== '']);
     expect(out).toContain(table);
@@ -109,7 +109,7 @@ describe.each(LOCK_STORES)('snowflake locks on $store', ({ url, table }) => {
   });
 
   if (table === '') {
-    it('begins to keep locks with a yes, so that the time of a new store goes by', async () => {
+    it('starts the waiting time of a new store after confirmation', async () => {
       expect(await run('locks create')).toMatchObject({ code: 2 });
       const { code, err } = await run('locks create --ttl 5000 --yes');
       expect([code, err]).toEqual([0, expect.stringMatching(/grants its first lock in \d+ s\./)]);
@@ -120,7 +120,7 @@ describe.each(LOCK_STORES)('snowflake locks on $store', ({ url, table }) => {
   }
 
   if (table !== '') {
-    it('creates the table only if it is missing, and never without a yes', async () => {
+    it('creates the table only if it is missing, and only after confirmation', async () => {
       const missing = await run('locks');
       expect([missing.code, missing.err]).toEqual([1, expect.stringContaining('registry create')]);
       expect(await run('locks create')).toMatchObject({ code: 2 });
@@ -131,7 +131,7 @@ describe.each(LOCK_STORES)('snowflake locks on $store', ({ url, table }) => {
     });
   }
 
-  it('shows the jobs that run once, and the runs of one', async () => {
+  it('shows the jobs of @CronOnce, and the runs of one job', async () => {
     expect((await run('cron')).out).toContain('There are no jobs in');
     const section = await locks.acquire('cron:Reports.nightly', { waitMs: 60_000 });
     const other = await locks.acquire('cron:ill');
@@ -161,13 +161,13 @@ describe.each(LOCK_STORES)('snowflake locks on $store', ({ url, table }) => {
     await Promise.all([section.release(), other.release()]);
   });
 
-  it('shows nothing where nothing is held', async () => {
+  it('shows an empty list if no lock is held', async () => {
     const { code, lines } = await run('locks');
     expect([code, lines[0]]).toEqual([0, expect.stringMatching(/^0 held, 0 kept\. In /)]);
     expect((await run('locks --json')).lines.map(parsed)).toEqual([{ held: 0, kept: 0 }]);
   });
 
-  it('shows each lock in the order of their names, who holds it and for how long', async () => {
+  it('shows the locks sorted by name, with their holders and remaining times', async () => {
     const waitMs = 180_000;
     const [second, first] = [
       (await locks.tryAcquire('order:7', { waitMs }))!,
@@ -188,7 +188,7 @@ describe.each(LOCK_STORES)('snowflake locks on $store', ({ url, table }) => {
     expect(lines[5]).toMatch(/^2 held, 1 kept\. In /);
   }, 300_000);
 
-  it('as JSON, tokens as text, no more than --limit says', async () => {
+  it('prints JSON with tokens as strings, up to --limit', async () => {
     const [job, order, counts] = (await run('locks --json --limit 2')).lines.map(parsed);
     expect(job).toMatchObject({ lock: 'job', state: 'kept', sinceMs: expect.any(Number) });
     expect(order).toMatchObject({ lock: 'order:11', state: 'held', token: `${held[0]!.token}` });
@@ -198,7 +198,7 @@ describe.each(LOCK_STORES)('snowflake locks on $store', ({ url, table }) => {
     expect((await run('locks --limit 1')).out).toContain('These are the first 1. Raise --limit');
   });
 
-  it('no longer shows what was released', async () => {
+  it('no longer shows released locks', async () => {
     for (const one of held) await one.release();
     const { lines } = await run('locks --json');
     expect(lines.map(parsed).at(-1)).toEqual({ held: 0, kept: 1 });
@@ -213,19 +213,19 @@ describe('snowflake locks', () => {
     ['locks --support static:7', 'No lock store handles this URL'],
     ['locks create --support file:./x', 'No lock store handles this URL'],
     ['locks crate', 'Unexpected argument "crate"'],
-  ])('`%s` is refused', async (words, said) => {
+  ])('rejects `%s`', async (words, said) => {
     const { code, err } = await command([...words.split(' '), ...absent(words)]);
     expect([code, err]).toEqual([2, expect.stringContaining(said)]);
   });
 
-  it('needs a store, and shows its own help beside that of its subcommand', async () => {
+  it('requires a store, and has its own help apart from that of its subcommand', async () => {
     expect((await command(['locks'])).err).toContain('Which store? Give --support');
     expect((await command(['locks', '--help'])).out).toMatch(/^snowflake locks \[options\]/);
     const { out } = await command(['locks', 'create', '--help']);
     expect(out).toMatch(/^snowflake locks create \[options\]/);
   });
 
-  it('says that a store does not answer, in the time that is given', async () => {
+  it('reports an unreachable store within --timeout', async () => {
     const support = 'redis://:secret@127.0.0.1:1?namespace=x';
     const { code, err } = await command(['locks', '--timeout', '200', '--support', support]);
     expect(code).toBe(1);
@@ -242,7 +242,7 @@ const absent = (words: string) =>
  * What `--dry` prints, and what stands above the question, is SQL that the client program of the
  * database takes as it is: the table is there afterwards, and serves.
  */
-describe('printed tables', () => {
+describe('printed SQL for tables', () => {
   const lab = new SqlLab();
   const tables: string[] = [];
 
@@ -281,7 +281,7 @@ describe('printed tables', () => {
   ] as const;
 
   describe.each(CASES)(
-    '`$create` prints a table to $client',
+    '`$create` prints a table for $client, which',
     ({ client, variable, create, look: [look, said] }) => {
       const server = process.env[variable]!;
       const asked = () => {
@@ -292,7 +292,7 @@ describe('printed tables', () => {
           command([...words.split(' '), '--support', support], { ...(stdin && { stdin }) });
       };
 
-      it('by --dry', async () => {
+      it('works if printed by --dry', async () => {
         const run = asked();
         // As in a file of several statements.
         fed(client, server, `${(await run(`${create} --dry`)).out}SELECT 1;\n`);
@@ -300,7 +300,7 @@ describe('printed tables', () => {
         expect(answer.out + answer.err).toContain(said);
       });
 
-      it('above the question', async () => {
+      it('works if printed above the question', async () => {
         const run = asked();
         const { code, out } = await run(create, typing('no'));
         expect(code).toBe(1);
@@ -315,7 +315,7 @@ describe('printed tables', () => {
 /*
  * The commands against registries in real databases: the table is created when that is asked for.
  */
-describe('sql commands', () => {
+describe('commands on SQL databases', () => {
   const lab = new SqlLab();
   afterAll(() => lab.end());
 
@@ -334,13 +334,13 @@ describe('sql commands', () => {
       await (name === 'postgres' ? lab.pool().query(sql) : lab.mysql().query(sql));
     });
 
-    it('says which command creates the table', async () => {
+    it('names the command that creates the missing table', async () => {
       const { code, err } = await run('workers');
       expect(code).not.toBe(0);
       expect(err).toContain('snowflake registry create');
     });
 
-    it('prints the statement, and does nothing', async () => {
+    it('prints the statement with --dry, and changes nothing', async () => {
       const { code, out } = await run('registry create --dry');
       expect([code, out]).toEqual([
         0,
@@ -349,12 +349,12 @@ describe('sql commands', () => {
       expect((await run('workers')).err).toContain('snowflake registry create');
     });
 
-    it('creates no table that nobody wants', async () => {
+    it('creates no table without confirmation', async () => {
       expect((await run('registry create', 'n')).code).toBe(1);
       expect((await run('workers')).err).toContain('snowflake registry create');
     });
 
-    it('creates table and registry by one yes, inspects and examines them', async () => {
+    it('creates table and registry after one confirmation, and inspects them', async () => {
       const created = await run('registry create', 'yes');
       expect(created).toMatchObject({ code: 0, out: expect.stringContaining('CREATE TABLE') });
       expect(created.err).not.toContain('Nothing was changed.');
@@ -372,11 +372,11 @@ describe('sql commands', () => {
 /*
  * The command line on a registry in an etcd that is real.
  */
-describe('etcd program', () => {
+describe('commands on etcd', () => {
   const lab = new EtcdLab();
   afterAll(() => lab.end());
 
-  it('creates, shows, checks and releases a registry', async () => {
+  it('create, show, check and release a registry', async () => {
     const namespace = randomUUID();
     const store = ['--support', `${process.env['ETCD_URL']!}?namespace=${namespace}`];
     const none = await command(['workers', ...store]);

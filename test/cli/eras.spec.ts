@@ -47,22 +47,22 @@ const seenAfter = (ttlMs: number) => {
 
 const LOSS = /data (was )?lost|loss of data was|lost data/;
 
-describe.each(stores.names)('%s', (name) => {
-  it('reports a longer lease in a new registry as what it is, and no loss', async () => {
+describe.each(stores.names)('an era on %s', (name) => {
+  it('rises for a longer lease in a new registry, which is not reported as a loss', async () => {
     const told = await toldOf(stores.url(name), [SHORT, LONG]);
     expect(told).toContain('era 2 (no loss was noticed)');
     expect(told).toContain('No loss was noticed, but a process has a longer leaseTtlMs');
     expect(told).not.toMatch(LOSS);
   });
 
-  it('reports a loss that the range of a process proves', async () => {
+  it('rises for a reported loss of data that the range of a process proves', async () => {
     const told = await toldOf(stores.url(name), [SHORT, { ...SHORT, ...seenAfter(30_000) }]);
     expect(told).toContain('era 2 (data was lost or the server changed)');
     expect(told).toContain('A loss of data was detected');
     expect(told).toContain('it may have lost data');
   });
 
-  it('says of regions that a number may be forgotten only after a loss', async () => {
+  it('mentions forgotten numbers of regions only after a loss', async () => {
     const [url, lost] = [stores.url(name), stores.url(name)];
     const regions = [SHORT, LONG].map((terms) => ({ ...ofRegions, ...terms }));
     const told = await toldOf(url, regions);

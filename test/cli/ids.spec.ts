@@ -10,12 +10,12 @@ import { bitDiagram } from '../../lib/cli/describe-id.js';
 import { layoutOfFingerprint } from '../../lib/cli/layout-option.js';
 import { command, typing } from './run-command.js';
 
-describe('ids', () => {
+describe('commands for IDs', () => {
   const ID = '382366441078288384';
   const parts = layouts.snowflake().parse(ID);
 
   describe('decode', () => {
-    it('says time, worker id, sequence and draws every bit', async () => {
+    it('prints time, worker ID and sequence, and draws every bit', async () => {
       const { code, out, err } = await command(['decode', ID]);
       expect([code, err]).toEqual([0, '']);
       expect(out).toContain(parts.date.toISOString());
@@ -23,7 +23,7 @@ describe('ids', () => {
       expect(out).toContain(BigInt(ID).toString(2).padStart(63, '0').slice(0, 41));
     });
 
-    it('gives ids as text in JSON, and all fields', async () => {
+    it('prints IDs as strings in JSON, with all fields', async () => {
       const { lines } = await command(['decode', '--json', '--layout', 'twitter', ID, '1']);
       const { fields, workerId } = layouts.twitter().parse(ID);
       expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
@@ -38,7 +38,7 @@ describe('ids', () => {
       expect(JSON.parse(lines[0]!)).toMatchObject({ id: ID, text });
     });
 
-    it('reads and writes public ids with the key of the environment', async () => {
+    it('reads and writes public IDs with the key from the environment', async () => {
       const key = '9f4c1e07b2a8d36515e0c7734ba9f218';
       const env = { SNOWFLAKE_PUBLIC_ID_KEY: key };
       const text = publicIds({ prefix: 'ord', key }).encode(BigInt(ID));
@@ -61,7 +61,7 @@ describe('ids', () => {
       expect(wrong.map(({ out, err }) => out + err).join('')).not.toContain(key.slice(0, 8));
     });
 
-    it('without a layout lists the presets that an id can be of, likeliest first', async () => {
+    it('lists the likeliest presets of an ID first if no layout is given', async () => {
       const fitsOf = async (id: bigint) => {
         const { lines } = await command(['decode', '--json', String(id)]);
         return (JSON.parse(lines[0]!) as { fits: { presets: string[]; time: string }[] }).fits;
@@ -91,7 +91,7 @@ describe('ids', () => {
       }
     });
 
-    it('makes no guess where the layout or the epoch is given', async () => {
+    it('does not guess if the layout or the epoch is given', async () => {
       for (const how of [
         ['--layout', 'tsid'],
         ['--epoch', '2020-01-01'],
@@ -124,7 +124,7 @@ describe('ids', () => {
       });
     });
 
-    it('answers the good ids of a stream and names the lines of the bad ones', async () => {
+    it('decodes the valid IDs of a stream and names the lines of the invalid ones', async () => {
       const stdin = `${ID}\r\n\nnonsense\n7`;
       const { code, lines, err } = await command(['decode', '--json'], { stdin });
       expect(code).toBe(1);
@@ -133,7 +133,7 @@ describe('ids', () => {
       expect(err.trimEnd().split('\n')).toHaveLength(1);
     });
 
-    it('refuses a line of any length without keeping it', async () => {
+    it('rejects a line of any length without buffering it', async () => {
       async function* endless() {
         for (let at = 0; at < 1000; at++) yield '9'.repeat(10_000);
       }
@@ -142,7 +142,7 @@ describe('ids', () => {
       expect(err.length).toBeLessThan(500);
     });
 
-    it('does not wait at a terminal for ids nobody sends', async () => {
+    it('does not wait for IDs typed at a terminal', async () => {
       async function* never() {
         yield await new Promise<string>(() => undefined);
       }
@@ -152,7 +152,7 @@ describe('ids', () => {
   });
 
   describe('encode', () => {
-    it('is the inverse of decode in every preset and form', async () => {
+    it('is the inverse of decode for every preset and form', async () => {
       const names = Object.keys(layouts) as (keyof typeof layouts)[];
       const forms = Object.keys(textForms);
       await fc.assert(
@@ -177,7 +177,7 @@ describe('ids', () => {
       );
     });
 
-    it('fills single worker fields and call fields, and refuses others', async () => {
+    it('fills single worker fields and call fields, and rejects others', async () => {
       const how = ['encode', '--layout', 'discord', '--time', '2026-11-21', '--json'];
       const { lines } = await command([...how, '--field', 'worker=3', '--field', 'process=4']);
       expect(JSON.parse(lines[0]!)).toMatchObject({ workerId: 3 * 32 + 4 });
@@ -188,7 +188,7 @@ describe('ids', () => {
     });
 
     it.each(['2026-02-30', '2026-11-21T09:00', 'yesterday', '', '21.11.2026'])(
-      'refuses the time %p',
+      'rejects the time %p',
       async (time) => {
         expect(await command(['encode', '--time', time])).toMatchObject({ code: 2, out: '' });
       },
@@ -216,19 +216,19 @@ describe('ids', () => {
         '2026-11-01T08:00:00.000Z',
         '2026-11-01T08:00:00.999Z',
       ],
-    ])('from %s to %s covers the whole of what is written', async (from, to, first, last) => {
+    ])('from %s to %s includes both given times completely', async (from, to, first, last) => {
       const ids = layout.idRange(new Date(first), new Date(last));
       expect(await span(from, to)).toMatchObject({ first: `${ids.first}`, last: `${ids.last}` });
     });
 
-    it('gives a condition that can stand in a query', async () => {
+    it('prints a condition that fits into a query', async () => {
       const args = ['range', '--from', '2026-11-01', '--to', '2026-11-02', '--column', '"o"."id"'];
       const { lines } = await command(args);
       expect(lines.at(-1)).toMatch(/^WHERE "o"\."id" BETWEEN \d{18} AND \d{18}$/);
       expect(await command([...args.slice(0, -1), 'id; DROP'])).toMatchObject({ code: 2, out: '' });
     });
 
-    it('says so when no id can lie there', async () => {
+    it('reports a span that contains no ID', async () => {
       const past = await command(['range', '--from', '2001-01-01', '--to', '2002-01-01']);
       expect(past).toMatchObject({ code: 1, out: '' });
       const turned = await command(['range', '--from', '2026-02-01', '--to', '2026-01-01']);
@@ -237,14 +237,14 @@ describe('ids', () => {
   });
 
   describe('layout', () => {
-    it('says how long, how many workers and how many ids', async () => {
+    it('shows the lifetime, the worker count and the ID rate', async () => {
       const { out } = await command(['layout']);
       for (const said of ['2093', '69.7 years', '1,024', '4,096,000', '4,194,304,000']) {
         expect(out).toContain(said);
       }
     });
 
-    it('sets other bits beside the first', async () => {
+    it('shows other bits next to the first layout', async () => {
       const args = ['layout', '--json', '--what-if', 'worker:12,sequence:10'];
       const facts = (await command(args)).lines.map((line) => JSON.parse(line) as object);
       expect(facts).toMatchObject([{ workers: 1024 }, { workers: 4096, bits: 63 }]);
@@ -263,7 +263,7 @@ describe('ids', () => {
       }
     });
 
-    it('finds the layout of a fingerprint again', () => {
+    it('reads a layout back from its fingerprint', () => {
       for (const preset of Object.values(layouts)) {
         const { fingerprint } = preset();
         expect(layoutOfFingerprint(fingerprint)?.fingerprint).toBe(fingerprint);
@@ -300,7 +300,7 @@ describe('key', () => {
   const keys = new ApiKeys({ prefix: 'shop_live', pepper: PEPPER, secrets: { a: SECRET } });
 
   describe('key issue', () => {
-    it('makes a key that the application lets in', async () => {
+    it('makes a key that the application accepts', async () => {
       const args = ['key', 'issue', ...OF_PREFIX, '--json', ID];
       const { code, lines, err } = await command(args, { env: peppered });
       const said = JSON.parse(lines[0]!) as { key: string; hash: string };
@@ -316,7 +316,7 @@ describe('key', () => {
       expect((JSON.parse(again!) as { key: string }).key).not.toBe(said.key);
     });
 
-    it('says in plain text what to store, and whether a pepper is in the hash', async () => {
+    it('explains in plain text what to store, and whether the hash contains a pepper', async () => {
       const plain = await command(['key', 'issue', ...OF_PREFIX, ID], {
         env: { SNOWFLAKE_API_KEY_PEPPER: '' },
       });
@@ -329,7 +329,7 @@ describe('key', () => {
       ]);
     });
 
-    it('derives one with the secret of the environment', async () => {
+    it('derives a key with the secret from the environment', async () => {
       const args = ['key', 'issue', ...OF_PREFIX, '--secret-name', 'a', ID];
       const { lines } = await command(args, { env: secret });
       expect(lines).toEqual([keys.derive(ID), `  key id   ${ID}`, '  derived  with the secret a']);
@@ -341,7 +341,7 @@ describe('key', () => {
     const read = (stdin: string, more: string[] = [], env = {}) =>
       command(['key', 'read', ...OF_PREFIX, ...more], { stdin, env });
 
-    it('says whose it is, without anything to compare it with', async () => {
+    it('shows the ID of a key without a hash or secret to compare it with', async () => {
       const { code, lines } = await read(`${key}\n`);
       expect(code).toBe(0);
       expect(lines).toEqual([
@@ -351,7 +351,7 @@ describe('key', () => {
       ]);
     });
 
-    it('compares it with a stored hash and the pepper', async () => {
+    it('compares a key with a stored hash and the pepper', async () => {
       const withHash = ['--hash', hash];
       const right = await read(key, [...withHash, '--json'], peppered);
       expect(right.code).toBe(0);
@@ -362,7 +362,7 @@ describe('key', () => {
       expect(wrong.out).toContain('pepper  none');
     });
 
-    it('compares derived keys with the secret of the environment', async () => {
+    it('compares derived keys with the secret from the environment', async () => {
       const name = ['--json', '--secret-name', 'a'];
       const right = await read(keys.derive(ID), name, secret);
       expect(right).toMatchObject({ code: 0 });
@@ -374,7 +374,7 @@ describe('key', () => {
       ]);
     });
 
-    it('answers the good ones of many, and names the lines of the others', async () => {
+    it('reads the valid keys of a list, and reports the line numbers of the others', async () => {
       const stdin = `${key}\r\n\n${key.slice(0, -1)}\n${keys.derive(ID)}\n${key}`;
       const { code, lines, err } = await read(stdin, ['--json']);
       expect(code).toBe(1);
@@ -383,7 +383,7 @@ describe('key', () => {
       expect(err).toMatch(/\nsnowflake: line 4: not a valid/);
     });
 
-    it.each(['', '\n', ' \r\n\n'])('says that there was none in %j', async (stdin) => {
+    it.each(['', '\n', ' \r\n\n'])('reports that %j contains no key', async (stdin) => {
       const { code, out, err } = await read(stdin);
       expect([code, out, err]).toEqual([
         1,
@@ -392,13 +392,13 @@ describe('key', () => {
       ]);
     });
 
-    it('does not wait at a terminal', async () => {
+    it('does not wait for keys typed at a terminal', async () => {
       const args = ['key', 'read', ...OF_PREFIX];
       expect(await command(args, { stdin: typing(key) })).toMatchObject({ code: 2, out: '' });
     });
   });
 
-  describe('no secret is shown', () => {
+  describe('secrecy of the key commands', () => {
     const { key, hash } = keys.issue(ID);
     const derived = keys.derive(ID);
 
@@ -419,7 +419,7 @@ describe('key', () => {
       ['key', 'issue', ...OF_PREFIX, '--secret-name', SECRET, ID],
       ['key', 'issue', '--prefix', SECRET, ID],
       [key],
-    ])('by mistakes in the command line, %#', async (...args) => {
+    ])('survives mistakes in the command line, %#', async (...args) => {
       for (const env of [{}, { ...peppered, ...secret }]) {
         const { code, out, err } = await command(args, { env, stdin: key });
         expect(code).toBe(2);
@@ -430,7 +430,7 @@ describe('key', () => {
       }
     });
 
-    it('by variables that cannot be used', async () => {
+    it('survives invalid variables', async () => {
       for (const wrong of ['hunter2', `${PEPPER}\n`, 'x'.repeat(40)]) {
         const env = { SNOWFLAKE_API_KEY_PEPPER: wrong, SNOWFLAKE_API_KEY_SECRET: wrong };
         const args = ['key', 'issue', ...OF_PREFIX, '--secret-name', 'a', ID];
@@ -440,7 +440,7 @@ describe('key', () => {
       }
     });
 
-    it('but the key that was made, in all that the commands say', async () => {
+    it('hides everything but the new key in all output', async () => {
       const env = { ...peppered, ...secret };
       const issued = await command(['key', 'issue', ...OF_PREFIX, ID], { env });
       const read = await command(
@@ -454,7 +454,7 @@ describe('key', () => {
       }
     });
 
-    it('by an option that takes a secret: there is none', () => {
+    it('is not endangered by any option that takes a secret', () => {
       const options = COMMANDS.filter(({ name }) => name.startsWith('key ')).flatMap((one) =>
         Object.keys(one.options),
       );

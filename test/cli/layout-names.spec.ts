@@ -22,7 +22,7 @@ const TAKING = COMMANDS.flatMap(({ name, options }) =>
     .map(([option]) => ({ name, option, hasSupport: Object.hasOwn(options, 'support') })),
 );
 
-it('tries each command that takes a layout', () => {
+it('the cases cover each command that takes a layout', () => {
   const names = TAKING.map(({ name, option }) => `${name} --${option}`);
   expect(names).toEqual(
     expect.arrayContaining(['layout --layout', 'layout move --to', 'layout move --end']),
@@ -50,7 +50,7 @@ describe.each(TAKING)('snowflake $name --$option', (taking) => {
     't41-q10-s12/1ms@1704067200000',
     't41-w10-12/1ms@1704067200000',
     't41-w10',
-  ])('shows %s, what a fingerprint is like, and how to get one', async (text) => {
+  ])('shows the invalid %s, an example of a fingerprint, and how to get one', async (text) => {
     const err = await failed(taking, text);
     expect(err).toContain(`Expected --${taking.option} to be a preset, or a fingerprint`);
     expect(err).toContain(`like ${fingerprint}`);
@@ -59,7 +59,7 @@ describe.each(TAKING)('snowflake $name --$option', (taking) => {
     expect(err).not.toContain('scheme');
   });
 
-  it('names the fault of a fingerprint whose layout is none', async () => {
+  it('reports the error in a fingerprint with an impossible layout', async () => {
     const err = await failed(taking, 't42-w10-s12/1ms@1704067200000');
     expect(err).toContain('at most 63 bits in all, got 64');
   });
@@ -73,7 +73,7 @@ describe.each(TAKING)('snowflake $name --$option', (taking) => {
     },
   );
 
-  it('suggests the preset that is nearest', async () => {
+  it('suggests the closest preset', async () => {
     expect(await failed(taking, 'twiter')).toContain('got "twiter". Did you mean twitter?');
   });
 });
@@ -82,7 +82,7 @@ it.each([
   ['release', 'w@3', ...SUPPORT],
   ['explain', 'k=v'],
   ['encode', '--time', 'a=b'],
-])('%s hides %s in words that do not take it for a URL', async (...args) => {
+])('%s hides %s without calling it a URL', async (...args) => {
   const { code, err } = await command(args);
   expect([code, err]).toEqual([2, expect.stringContaining('a text that is not shown')]);
   expect(err).not.toContain('scheme');

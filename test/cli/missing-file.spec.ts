@@ -39,12 +39,12 @@ const READING = ASKING.filter(({ name }) => !MAKERS.includes(name));
 
 const wordsOf = (name: string) => `${name} ${NEEDS[name] ?? ''}`.trim().split(' ');
 
-it('tries all commands that ask a store', () => {
+it('the cases cover every command that reads a store', () => {
   expect(ASKING.length).toBeGreaterThan(15);
 });
 
 describe.each(READING)('snowflake $name', ({ name, option }) => {
-  it('names the file of SQLite that is not there, and makes none', async () => {
+  it('names the missing SQLite file, and does not create it', async () => {
     const other = name === 'registry move' ? ['--yes', '--to', `sqlite:${folder}/next.db`] : [];
     const url = ['--' + option, `sqlite:${path}`];
     const { code, out, err } = await command([...wordsOf(name), ...url, ...other]);
@@ -58,21 +58,21 @@ describe.each(MAKERS)('snowflake %s', (name) => {
 
   it.each([
     ['that only prints the statement', ['--dry'], ''],
-    ['that nobody agrees to', [], typing('no')],
-    ['that a script did not agree to', [], ''],
-  ])('makes no file by a call %s', async (_, words, stdin) => {
+    ['that a user does not confirm', [], typing('no')],
+    ['that a script does not confirm', [], ''],
+  ])('creates no file for a call %s', async (_, words, stdin) => {
     const { out } = await command([...name.split(' '), ...words, ...at()], { stdin });
     expect(out).toContain('CREATE TABLE');
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('makes the file, and the table in it', async () => {
+  it('creates the file, and the table in it', async () => {
     const { code } = await command([...name.split(' '), '--yes', ...at()]);
     expect(code).toBe(0);
     expect(await command(['locks', ...at()])).toMatchObject({ code: 0 });
   });
 
-  it('makes no folder: a path to one is mistyped', async () => {
+  it('creates no folder, so a mistyped path is noticed', async () => {
     path = join(folder, 'none', 'shop.db');
     const { code, err } = await command([...name.split(' '), '--yes', ...at()]);
     expect([code, err]).toEqual([1, expect.stringContaining('Check its path')]);
@@ -80,7 +80,7 @@ describe.each(MAKERS)('snowflake %s', (name) => {
   });
 });
 
-it('a move makes the file that follows only when it begins', async () => {
+it('a registry move creates the file of the new registry only when the move begins', async () => {
   const from = `sqlite:${folder}/old.db`;
   await command(['registry', 'create', '--yes', '--support', from]);
   const fleet = await startSnowflake({ support: from });
@@ -93,7 +93,7 @@ it('a move makes the file that follows only when it begins', async () => {
   expect(existsSync(path)).toBe(true);
 });
 
-it('an application that starts by URL names the file, and makes none', async () => {
+it('an application that starts by URL names the missing file, and does not create it', async () => {
   const start = startSnowflake({ support: `sqlite:${path}`, startTimeoutMs: 1000 });
   await expect(start).rejects.toThrow(`no file ${path}. `);
   expect(readdirSync(folder)).toEqual([]);

@@ -230,9 +230,9 @@ async function run(name: StoreName, kind: string, interruption: string): Promise
   }
 }
 
-describe('a move of a fleet', () => {
+describe('the move of a running fleet', () => {
   it.each(stores.names)(
-    'on %s, whatever interrupts it',
+    'on %s survives each interruption',
     async (name) => {
       // They wait most of the time, so that some of them run at once.
       const cells = Object.keys(MOVES).flatMap((kind) =>

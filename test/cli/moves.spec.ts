@@ -106,7 +106,7 @@ describe('a registry that two layouts contest', () => {
   const move = (...args: string[]) =>
     command(['layout', 'move', '--support', url, '--yes', ...args]);
 
-  it('serves the layout that is named again, with ids above all others', async () => {
+  it('serves the layout that the operator names, with IDs above all earlier ones', async () => {
     const fleet = new Fleet(url);
     const support = redisSupport({ redis: url.replace(/\?.*/, ''), namespace });
     closing.push(() => support.close());
@@ -140,7 +140,7 @@ describe('a registry that two layouts contest', () => {
   });
 });
 
-describe('a registry whose processes may have a part of the worker ids alone', () => {
+describe('a registry whose processes may have only some of the worker IDs', () => {
   const url = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
   const move = (...args: string[]) =>
     command(['layout', 'move', '--support', url, '--yes', '--to', TO.fingerprint, ...args]);
@@ -154,7 +154,7 @@ describe('a registry whose processes may have a part of the worker ids alone', (
     ],
   });
 
-  it('is moved by those worker ids, and refused before anything changes without them', async () => {
+  it('can be moved with those worker IDs; otherwise the command changes nothing', async () => {
     const fleet = new Fleet(url);
     closing.push(() => fleet.close());
     await fleet.start(from, { workerFields: { region: 5 } });
@@ -335,7 +335,7 @@ describe('snowflake registry move', () => {
     ['Redis', 'Redis'],
     ['a folder', 'Redis'],
   ])(
-    'moves a fleet from %s to %s, whoever is killed',
+    'moves a fleet from %s to %s while processes are killed',
     async (one, other) => {
       const [from, to] = [stores.url(one), stores.url(other)];
       const [fleet, operator] = [new ProcessFleet(), new Operator(from, to)];
@@ -375,7 +375,7 @@ describe('snowflake registry move', () => {
     600_000,
   );
 
-  it('leaves it to a person whether a store has lost its data or is another one', async () => {
+  it('lets a person decide whether a store lost its data or is another store', async () => {
     const [from, to, other] = [1, 2, 3].map(() => stores.url('a folder')) as [
       string,
       string,
@@ -406,7 +406,7 @@ describe('snowflake registry move', () => {
     expect(await doctor(other)).toContain(`${FINGERPRINT} (512 to 1023)`);
   });
 
-  it('says that nothing was changed if another operator is quicker than its first step', async () => {
+  it('reports that nothing changed if another operator takes the first step', async () => {
     const [from, to] = [stores.url('a folder'), stores.url('Redis')];
     const fleet = new Fleet(from);
     await fleet.start(FROM);
@@ -422,7 +422,7 @@ describe('snowflake registry move', () => {
     expect(slower.err).toContain('it is closed. Nothing was changed.');
   });
 
-  it('makes the table of the new registry last, and none if it is refused', async () => {
+  it('creates the table of the new registry last, and none for a rejected move', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'snowflake-table-'));
     const [from, to] = [stores.url('a folder'), `sqlite:${folder}/new.db?namespace=shop`];
     const fleet = new Fleet(from);
@@ -441,7 +441,7 @@ describe('snowflake registry move', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('opens a registry again by the option that is named, where neither is open', async () => {
+  it('reopens a closed registry with the option that the error names', async () => {
     const old = mkdtempSync(join(tmpdir(), 'snowflake-old-'));
     const [from, to] = [`file:${old}/registry`, stores.url('a folder')];
     const [fleet, operator] = [new ProcessFleet(), new Operator(from, to)];

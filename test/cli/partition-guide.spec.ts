@@ -66,7 +66,7 @@ describe.each(DIALECTS)('a migration on %s', (dialect) => {
   const FAR = idAt(Date.now() + 300 * DAY_MS);
   const inOrder = { code: 0, said: 'Nothing to do.\n', rest: [FAR] };
 
-  it('of TypeORM gives a table partitions, and its rows stay', async () => {
+  it('by TypeORM gives a table partitions, and its rows stay', async () => {
     const { table, ids, sql } = await given();
     const path = join(folder, `${table}-${dialect}.sql`);
     writeFileSync(path, sql);
@@ -84,7 +84,7 @@ describe.each(DIALECTS)('a migration on %s', (dialect) => {
     expect(await orderOf(table)).toEqual({ ids, ...inOrder });
   });
 
-  it('of Drizzle does so too', async () => {
+  it('by Drizzle gives a table partitions, and its rows stay', async () => {
     const { table, ids, sql } = await given();
     const migrationsFolder = join(folder, `${table}-${dialect}`);
     mkdirSync(join(migrationsFolder, 'meta'), { recursive: true });
@@ -123,7 +123,7 @@ class NotingPool {
 const filled = ({ sql, values }: Asked): string =>
   sql.replaceAll(/\$(\d)/g, (_, number: string) => String(values[Number(number) - 1]));
 
-describe.each(DIALECTS)('reading on %s', (dialect) => {
+describe.each(DIALECTS)('queries on %s', (dialect) => {
   const DAYS = 90;
   const PER_DAY = 10;
   const layout = layouts.snowflake();
@@ -147,7 +147,7 @@ describe.each(DIALECTS)('reading on %s', (dialect) => {
   const idsOf = (rows: readonly unknown[]): bigint[] =>
     (rows as { id: string }[]).map(({ id }) => BigInt(id));
 
-  it('a day of ninety is all its rows, out of one partition', async () => {
+  it('for one of ninety days get all its rows from one partition', async () => {
     type Days = {
       ordersOf: (pool: unknown, layout: BitLayout, day: string) => Promise<unknown[]>;
     };
@@ -162,7 +162,7 @@ describe.each(DIALECTS)('reading on %s', (dialect) => {
     expect(await touchedBy(pool.asked)).toEqual([1, 1, 1, 1]);
   });
 
-  it('pages have each row once, out of few partitions; by the cursor alone of all', async () => {
+  it('for pages get each row once from few partitions; a bare cursor reads all', async () => {
     type Pages = {
       page: (pool: unknown, layout: BitLayout, cursor: string, count: number) => Promise<unknown[]>;
     };
@@ -190,7 +190,7 @@ describe.each(DIALECTS)('reading on %s', (dialect) => {
  * The command day after day, by clocks that the test sets: what is kept, what is dropped, and what
  * becomes of rows that lie in the default partition.
  */
-describe('partitions by the clock of a test, on PostgreSQL', () => {
+describe('partitions under a test clock, on PostgreSQL', () => {
   const lab = new PartitionLab('postgres');
   const START_MS = Date.parse('2026-01-30T10:00:00Z');
 
@@ -228,7 +228,7 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
       given: '--unit 10ms --fields timestamp:39,worker:10,sequence:7',
     },
   ])(
-    'a run each day keeps what is younger and no more: $by, $given',
+    'a daily run keeps exactly the rows that are recent enough: $by, $given',
     async ({ by, days, slack, given }) => {
       const args = given.split(' ');
       const table = await lab.table();
@@ -253,7 +253,7 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     },
   );
 
-  it('nothing is dropped before both clocks say that it is old', async () => {
+  it('no partition is dropped before both clocks agree that it is old', async () => {
     const table = await lab.table();
     const midnightMs = Date.parse('2026-03-01T00:00:00Z');
     await setClocks(midnightMs - 11 * DAY_MS);
@@ -275,7 +275,7 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     }
   });
 
-  it('after weeks without a run, each day gets its partition, and only what is kept', async () => {
+  it('each day has its partition after weeks without a run, and old ones are gone', async () => {
     const table = await lab.table();
     await setClocks(START_MS);
     await run(table, '--keep', '10d');
@@ -292,7 +292,7 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     expect(await lab.count(lab.restOf(table))).toBe(60 - 8 - 11);
   });
 
-  it('from days to months and back, no day has two partitions and none has none', async () => {
+  it('each day is in exactly one partition after a change to months and back', async () => {
     const table = await lab.table();
     await setClocks(START_MS);
     await run(table, '--keep', '90d', '--ahead', '3');
@@ -342,7 +342,7 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     }
   });
 
-  it('a table that was converted keeps its rules, and goes with its first partition', async () => {
+  it('a converted table keeps its rules; its old rows go with the first partition', async () => {
     await setClocks(START_MS);
     const table = lab.newName();
     await lab.run(`CREATE TABLE ${table} (id bigint PRIMARY KEY, cents int CHECK (cents > 0),
@@ -365,7 +365,7 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     expect(await lab.count(table)).toBe(1);
   });
 
-  it('a partition is kept while others refer to its rows', async () => {
+  it('a partition is kept while another table refers to its rows', async () => {
     const table = await lab.table();
     await setClocks(START_MS);
     await run(table, '--keep', '10d');
@@ -380,7 +380,7 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     expect(await run(table, '--keep', '10d')).toContain(`dropped  ${table}_p20260130`);
   });
 
-  it('rows whose deletion would delete others are not moved', async () => {
+  it('rows stay in place if their deletion would cascade to another table', async () => {
     const table = await lab.table();
     await lab.run(`CREATE TABLE lines (order_id bigint REFERENCES ${table} ON DELETE CASCADE)`);
     await setClocks(START_MS);
@@ -395,7 +395,7 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     expect(await run(table, '--keep', '10d')).toHaveLength(8);
   });
 
-  it('a move that takes too long is given up after three times, and said to be slow', async () => {
+  it('a slow move of rows is given up after three attempts, with the reason', async () => {
     const table = await lab.table();
     await setClocks(START_MS);
     await lab.insert(table, [idAt(START_MS)]);
@@ -409,7 +409,7 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     expect(await run(table, '--keep', '10d')).toHaveLength(8);
   });
 
-  it('rows that subscribers would take for deleted are not moved', async () => {
+  it('rows stay in place if subscribers would treat the move as a deletion', async () => {
     const table = await lab.table();
     await lab.run(`CREATE PUBLICATION of_${table} FOR TABLE ${table}`);
     await setClocks(START_MS);

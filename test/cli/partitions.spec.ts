@@ -39,7 +39,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
     return lines;
   }
 
-  describe('ninety days', () => {
+  describe('ninety days of rows', () => {
     let table: string;
     let ids: bigint[];
     beforeAll(async () => {
@@ -47,7 +47,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       await done(table, '--keep', '90d');
     });
 
-    it('have a partition each, with what lay in the default one, and a week ahead', async () => {
+    it('get a partition each, with the rows of the default one, and a week ahead', async () => {
       const dates = await lab.dates(table);
       expect(dates.length).toBeGreaterThanOrEqual(DAYS + 7);
       expect(await lab.count(lab.restOf(table))).toBe(0);
@@ -56,7 +56,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       expect(await lab.count(lab.partOf(table, day))).toBe(PER_DAY);
     });
 
-    it('are read by one day in at most two of them, and by another column in all', async () => {
+    it('are read from at most two partitions by day, and from all by another column', async () => {
       const dayMs = Math.floor(Date.now() / DAY_MS - 50) * DAY_MS;
       const { first, last } = layouts
         .snowflake()
@@ -70,11 +70,11 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       expect(all.length).toBeGreaterThan(DAYS);
     });
 
-    it('are left as they are by a second run', async () => {
+    it('stay unchanged in a second run', async () => {
       expect(await done(table, '--keep', '90d')).toEqual(['Nothing to do.']);
     });
 
-    it('are dropped once they are old, after a question, and no row is deleted', async () => {
+    it('are dropped if old, after confirmation and without a deletion of rows', async () => {
       if (dialect === 'postgres')
         await attachedLast(lab.partOf(table, dateOf(Date.now() - 50 * DAY_MS)));
       const before = await lab.dates(table);
@@ -122,7 +122,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
     }
   });
 
-  it('an insert finds a partition whatever its clock says; without a last one none', async () => {
+  it('an insert finds a partition at any time, thanks to the catch-all partition', async () => {
     const table = await lab.table();
     await done(table, '--keep', '5d');
     const midnightMs = Math.ceil(Date.now() / DAY_MS) * DAY_MS;
@@ -146,7 +146,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
     await expect(lab.insert(table, [far + 1n])).rejects.toThrow(/partition/i);
   });
 
-  it('strays get the periods that they lie in; no others behind this one are made', async () => {
+  it('stray rows get partitions for their periods, and other old periods do not', async () => {
     const nowMs = Date.now();
     for (const by of ['day', 'week']) {
       const table = await lab.table();
@@ -170,7 +170,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
     }
   });
 
-  it('a stray whose tick begins before its day gets that day', async () => {
+  it('a stray row whose tick begins before its day gets that day', async () => {
     const table = await lab.table();
     const layout = new BitLayout({
       unitMs: 7,
@@ -194,8 +194,8 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
     expect(await lab.ids(lab.partOf(table, dateOf(dayMs)))).toEqual([stray]);
   });
 
-  describe('others at work', () => {
-    it('three runs at once make each partition once', async () => {
+  describe('concurrent activity', () => {
+    it('three runs at once create each partition once', async () => {
       const { table, ids } = await filled(20);
       const runs = [1, 2, 3].map(() => lab.command(table, '--keep', '30d'));
       const answers = await Promise.all(runs);
@@ -206,7 +206,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       expect(await lab.ids(table)).toEqual(ids);
     });
 
-    it('a run that holds the lock keeps others out, which say so', async () => {
+    it('other runs fail with a message while one run holds the lock', async () => {
       const table = await lab.table();
       const session = await lab.session();
       ends.push(() => session.end());
@@ -232,7 +232,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       expect((await lab.dates(table)).length).toBe(8);
     });
 
-    it('writers go on while partitions are made, filled and dropped, and none fails', async () => {
+    it('writers see no error while partitions are created, filled and dropped', async () => {
       const { table, ids } = await filled(20);
       let isOver = false;
       const written: bigint[] = [];
@@ -258,7 +258,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       expect([...kept, ...written].filter((id) => !found.has(id))).toEqual([]);
     });
 
-    it('a transaction that began before can insert, and may have to read anew', async () => {
+    it('an earlier transaction can insert, and may have to repeat a read', async () => {
       const table = await lab.table();
       await lab.run(`CREATE TABLE ${table}_other (id INT)`);
       const session = await lab.session();
@@ -275,7 +275,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       await session.run('ROLLBACK');
     });
 
-    it('a transaction that stays open is waited for, but no other waits for that', async () => {
+    it('a run waits for an open transaction, but writers do not wait for the run', async () => {
       const table = await lab.table();
       await done(table, '--keep', '5d');
       await lab.run(
@@ -306,14 +306,14 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
     });
   });
 
-  describe('is refused', () => {
+  describe('a run is rejected for', () => {
     const refusalOf = async (table: string, ...args: readonly string[]): Promise<string> => {
       const { code, err, out } = await lab.command(table, '--keep', '9d', ...args);
       expect([code === 0, out]).toEqual([false, '']);
       return err;
     };
 
-    it('what is no table, no column, or not in order of time', async () => {
+    it('a missing table, a missing column, or a column that is not in order of time', async () => {
       expect(await refusalOf('nowhere')).toMatch(/There is no table nowhere/);
       const table = await lab.plainTable('VARCHAR(30)');
       expect(await refusalOf(table)).toMatch(/is a (varchar|character varying): only in a bigint/);
@@ -322,7 +322,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       expect(await refusalOf(table, '--fields', fields)).toMatch(/first field is `worker`/);
     });
 
-    it('another store, and a wrong password, which no message repeats', async () => {
+    it('another kind of store, and a wrong password, which no message repeats', async () => {
       const other = await command([
         'partitions',
         '--table',
@@ -340,7 +340,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       expect([code, err.includes('sesame')]).toEqual([1, false]);
     });
 
-    it('a layout by which the names of the partitions are wrong', async () => {
+    it('a layout that does not match the names of the partitions', async () => {
       const { table, ids } = await filled(3);
       await done(table, '--keep', '9d');
       const before = await lab.dates(table);
@@ -351,7 +351,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       expect([await lab.dates(table), await lab.ids(table)]).toEqual([before, ids]);
     });
 
-    it('a clock that is far from that of the database', async () => {
+    it('a clock that differs far from the clock of the database', async () => {
       const table = await lab.table();
       jest.spyOn(systemClock, 'now').mockReturnValue(Date.now() + 2 * 3_600_000);
       const err = await refusalOf(table).finally(() => jest.restoreAllMocks());
@@ -359,7 +359,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       expect(await lab.dates(table)).toEqual([]);
     });
 
-    it('a table without partitions, with the statements that give it some', async () => {
+    it('a table without partitions, and prints the statements that add some', async () => {
       const table = await lab.plainTable();
       const ids = [1n, ...[3, 2, 1, 0].map((days) => idAt(Date.now() - days * DAY_MS))];
       await lab.insert(table, ids);

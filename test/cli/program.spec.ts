@@ -44,14 +44,14 @@ describe('the program', () => {
     expect(main.split('\n')[0]).toBe('#!/usr/bin/env node');
   });
 
-  it('says its version', async () => {
+  it('prints its version', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
       version: string;
     };
     expect(await start('--version').listen().end()).toMatchObject({ out: `${version}\n` });
   });
 
-  it('is found by the name of the package too, which npx looks for', async () => {
+  it('also runs under the name of the package, as npx requires', async () => {
     const { name, bin } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
       name: string;
       bin: Record<string, string>;
@@ -69,7 +69,7 @@ describe('the program', () => {
     }
   });
 
-  it('ends with 0, 1 and 2', async () => {
+  it('exits with 0, 1 and 2', async () => {
     const support = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
     const codes = [
       ['decode', String(idAt(0))],
@@ -94,7 +94,7 @@ describe('the program', () => {
   it.each([
     [0o755, 0, /^ok +rights +This user may write the registry/m],
     [0o555, 1, /^fault +rights .*may not/m],
-  ])('has doctor find the rights in a folder of the mode %o', async (mode, code, told) => {
+  ])('detects the rights in a folder with the mode %o in doctor', async (mode, code, told) => {
     const root = mkdtempSync(join(links, 'rights-'));
     await folderSupport({ folder: root, namespace: 'shop' }).getNextWorkId(request());
     chmodSync(join(root, 'shop'), mode);
@@ -107,7 +107,7 @@ describe('the program', () => {
     expect([status, stdout]).toEqual([code, expect.stringMatching(told)]);
   });
 
-  it('does not load the client of a store it is not asked for', async () => {
+  it('loads no client of an unused store', async () => {
     const flags = withoutPackages(['ioredis', 'redis', 'iovalkey', '@valkey/valkey-glide']);
     const decoded = await new RunningProgram(folder, ['decode', '1'], flags).listen().end();
     expect(decoded).toMatchObject({ code: 0, err: '' });
@@ -127,7 +127,7 @@ describe('the program', () => {
 });
 
 describe('streams', () => {
-  it('answer 100,000 ids in little memory', async () => {
+  it('decode 100,000 IDs in little memory', async () => {
     const small = ['--max-old-space-size=24'];
     const program = new RunningProgram(folder, ['decode', '--json'], small).listen();
     Readable.from(ids(100_000)).pipe(program.child.stdin);
@@ -138,7 +138,7 @@ describe('streams', () => {
     expect(JSON.parse(lines.at(-1)!)).toMatchObject({ id: String(idAt(99_999)), workerId: 7 });
   });
 
-  it('take no more than they can say', async () => {
+  it('stop reading while their output is not read', async () => {
     let taken = 0;
     function* counted() {
       for (const id of ids(1_000_000)) {
@@ -161,7 +161,7 @@ describe('streams', () => {
     await program.end();
   });
 
-  it('answer each id as it comes', async () => {
+  it('decode each ID as it arrives', async () => {
     const program = start('decode', '--json').listen();
     program.child.stdin.write(`${idAt(1)}\n`);
     await once(program.child.stdout, 'data');
@@ -170,7 +170,7 @@ describe('streams', () => {
     expect(await program.end()).toMatchObject({ code: 0 });
   });
 
-  it('end in silence when their reader goes', async () => {
+  it('end silently when their reader closes', async () => {
     const program = start('decode');
     Readable.from(ids(100_000)).pipe(program.child.stdin);
     await once(program.child.stdout, 'data');
@@ -178,7 +178,7 @@ describe('streams', () => {
     expect(await program.end()).toMatchObject({ code: 0, err: '' });
   });
 
-  it('end by Ctrl-C without a trace', async () => {
+  it('end on Ctrl-C without a stack trace', async () => {
     const program = start('decode', '--json').listen();
     program.child.stdin.write(`${idAt(1)}\n`);
     await once(program.child.stdout, 'data');
@@ -188,7 +188,7 @@ describe('streams', () => {
 });
 
 // Every command that takes a URL works with whichever client of Redis is installed, the only one.
-describe('one client of Redis', () => {
+describe('a single Redis client', () => {
   const PACKAGES = ['ioredis', 'redis', 'iovalkey', '@valkey/valkey-glide'];
 
   const COMMANDS = [
@@ -210,8 +210,8 @@ describe('one client of Redis', () => {
   });
   afterAll(() => server.stop());
 
-  describe.each(PACKAGES)('where %s alone is installed', (name) => {
-    it('every command answers', async () => {
+  describe.each(PACKAGES)('with only %s installed', (name) => {
+    it('runs every command', async () => {
       const url = `${server.url}?namespace=${randomUUID()}`;
       const support = supportFromUrl(url);
       const said: string[] = [];

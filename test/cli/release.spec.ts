@@ -60,7 +60,7 @@ async function disturbed(store: RegistryInspector, disturb: () => Promise<unknow
 }
 
 describe('release', () => {
-  it('forgets the holder and leaves the ceiling where it is', async () => {
+  it('removes the holder and leaves the ceiling unchanged', async () => {
     const { tenant, release, key } = world();
     const held = await tenant.acquire();
     const before = await headerOf(redis, key);
@@ -73,7 +73,7 @@ describe('release', () => {
     expect(await headerOf(redis, key)).toMatchObject({ quarantineMs, safeFloorMs, era });
   });
 
-  it('takes no number from a region, which goes on with it', async () => {
+  it('takes no number from a region, which keeps it', async () => {
     const { tenant, release, key } = world();
     const ofRegions = { fingerprint: regionsFingerprint(3), workerIdMin: 2, workerIdMax: 2 };
     const { workerId, lease } = await tenant.acquire(ofRegions);
@@ -82,7 +82,7 @@ describe('release', () => {
     expect(await redis.hexists(key, `t:${lease.token}`)).toBe(1);
   });
 
-  it('lets a living holder use up its range, and nobody else before that', async () => {
+  it('lets a living holder use up its range before another process gets the ID', async () => {
     const { tenant, release } = world();
     const held = await tenant.acquire({ ttlMs: 600 });
     await command(release(0, '--yes'));
@@ -98,7 +98,7 @@ describe('release', () => {
     expect(answers.filter(({ status }) => status !== 'none-free')).toEqual([]);
   });
 
-  it('keeps a ceiling that rises while the operator thinks', async () => {
+  it('keeps a ceiling that rises while the operator decides', async () => {
     const { tenant, release, key } = world();
     const held = await tenant.acquire();
     await untilTime(held.nowMs!);
@@ -109,7 +109,7 @@ describe('release', () => {
     expect((await slotOf(redis, key, 0)).ceilingMs).toBe(held.lease.haveMs);
   });
 
-  it('does not take the worker id from somebody else who got it meanwhile', async () => {
+  it('does not take the worker ID from another process that got it in the meantime', async () => {
     const { tenant, release, key } = world();
     const only = { workerIdMax: 0 };
     const held = await tenant.acquire(only);
@@ -123,7 +123,7 @@ describe('release', () => {
     expect((await slotOf(redis, key, 0)).token).toBeDefined();
   });
 
-  it('changes nothing without a yes', async () => {
+  it('changes nothing without confirmation', async () => {
     const { tenant, release, key } = world();
     await tenant.acquire();
     const before = await redis.hgetall(key);
@@ -132,7 +132,7 @@ describe('release', () => {
     expect(await redis.hgetall(key)).toEqual(before);
   });
 
-  it('leaves copies of a process to be told of each other', async () => {
+  it('lets copies of a process still detect each other', async () => {
     const { tenant, release, key } = world();
     const held = await tenant.acquire();
     const copy = { ...held, lease: { ...held.lease, nonceNext: randomUUID() } };
@@ -145,7 +145,7 @@ describe('release', () => {
     expect(await tenant.renew(held)).toMatchObject({ status: 'cloned' });
   });
 
-  it('begins no registry where one was lost meanwhile', async () => {
+  it('creates no registry if the old one was lost in the meantime', async () => {
     const { tenant, release, key } = world();
     await tenant.acquire();
     const lose = () => redis.del(key);
@@ -153,7 +153,7 @@ describe('release', () => {
     expect(await redis.exists(key)).toBe(0);
   });
 
-  it('keeps a ceiling that a repeated renewal raises in the last moment', async () => {
+  it('keeps a ceiling that a repeated renewal raises at the last moment', async () => {
     const { tenant, key, store } = world();
     const held = await tenant.acquire();
     const sent = { ...held };
@@ -166,7 +166,7 @@ describe('release', () => {
     expect(await slotOf(redis, key, 0)).toEqual({ ceilingMs: sent.lease.haveMs });
   });
 
-  it('tries again when the holder renews in the last moment', async () => {
+  it('tries again if the holder renews at the last moment', async () => {
     const { tenant, key, store } = world();
     const held = await tenant.acquire();
     const renew = () => tenant.renew(held);
@@ -174,7 +174,7 @@ describe('release', () => {
     expect(await slotOf(redis, key, 0)).toEqual({ ceilingMs: held.lease.haveMs });
   });
 
-  it('keeps away from forgotten ranges when the registry is lost in the last moment', async () => {
+  it('grants no forgotten range if the registry is lost at the last moment', async () => {
     const { tenant, key, store } = world();
     const held = await tenant.acquire({ ttlMs: 300_000 });
     expect(await disturbed(store(), () => redis.del(key), held.lease.token)).toBeUndefined();
@@ -186,7 +186,7 @@ describe('release', () => {
   it.each([
     [5, 'never leased'],
     [1, 'is free'],
-  ])('of worker id %d, which nobody holds, has nothing to do', async (worker, said) => {
+  ])('does nothing for worker ID %d, which has no holder', async (worker, said) => {
     const { tenant, release, key } = world();
     await tenant.acquire();
     await tenant.release(await tenant.acquire());
@@ -199,8 +199,8 @@ describe('release', () => {
   });
 });
 
-describe('release of what cannot be held', () => {
-  it('is refused where the layout has no such worker id', async () => {
+describe('release of a worker ID that cannot be held', () => {
+  it('is rejected if the layout has no such worker ID', async () => {
     const { tenant, release } = world();
     const { fingerprint } = layouts.snowflake();
     await tenant.acquire({ fingerprint });
@@ -212,7 +212,7 @@ describe('release of what cannot be held', () => {
     expect(await command(release(1023, '--yes'))).toMatchObject({ code: 0, err: '' });
   });
 
-  it('is refused where there is no registry', async () => {
+  it('is rejected if there is no registry', async () => {
     const answer = await command(world().release(0, '--yes'));
     expect(answer).toMatchObject({ code: 1, out: '' });
     expect(answer.err).toContain('There is no registry yet');
@@ -251,8 +251,8 @@ async function live(tenant: Tenant, ranges: Range[], isOver: () => boolean): Pro
   }
 }
 
-describe('releases in the middle of renewals', () => {
-  it('never let two ranges of a worker id overlap', async () => {
+describe('releases during renewals', () => {
+  it('never let two ranges of a worker ID overlap', async () => {
     const { tenant, release } = world();
     const ranges: Range[] = [];
     let isOver = false;

@@ -19,7 +19,7 @@ import { command, printed } from './run-command.js';
 import { layoutOfFingerprint } from '../../lib/cli/layout-option.js';
 
 describe('snowflake sql', () => {
-  it('names layout, worker id and call at the top', async () => {
+  it('names the layout, the worker ID and the call in the first lines', async () => {
     const { code, lines } = await command(['sql', '--worker', '1023']);
     expect(code).toBe(0);
     expect(lines.slice(0, 2)).toEqual([
@@ -38,7 +38,7 @@ describe('snowflake sql', () => {
     [['--worker', '1', '--name', `a'; DROP TABLE b; --`], 'lower-case letters'],
     [['--worker', '1', '--name', 'a.b.c'], 'lower-case letters'],
     [['--worker', '1', '--name', 'x'.repeat(60)], 'lower-case letters'],
-  ])('refuses %j', async (args, said) => {
+  ])('rejects %j', async (args, said) => {
     const { code, out, err } = await command(['sql', ...args]);
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain(said);
@@ -64,14 +64,14 @@ describe('reserved workers', () => {
   afterAll(() => Logger.overrideLogger(['log', 'warn', 'error']));
 
   describe('a layout with a pool', () => {
-    it('is the default, by its fingerprint and its ids', () => {
+    it('equals the default layout, by its fingerprint and its IDs', () => {
       expect(layout.fingerprint).toBe(layouts.snowflake().fingerprint);
       const id = layout.compose({ timestampMs: Date.now(), workerId: 1023, sequence: 5 });
       expect(layouts.snowflake().parse(id)).toMatchObject({ workerId: 1023, sequence: 5 });
       expect(layout.parse(id).fields).toMatchObject({ pool: 1, worker: 511 });
     });
 
-    it('leases 0 to 511 and no other, in a registry that runs with the default', async () => {
+    it('leases only 0 to 511 in a registry that uses the default layout', async () => {
       const rows = new MemoryRows();
       const running: RunningSnowflake[] = [];
       const start = async (options: object) => {
@@ -163,7 +163,7 @@ class SqlIdsLab {
   }
 }
 
-describe('postgres ids', () => {
+describe('IDs from PostgreSQL', () => {
   const lab = new SqlIdsLab();
   beforeAll(() => lab.open());
   afterAll(() => lab.close());
@@ -190,14 +190,14 @@ describe('postgres ids', () => {
     return name;
   }
 
-  describe('six sessions at once', () => {
-    it('get no id twice, in transactions that are rolled back too', async () => {
+  describe('six concurrent sessions', () => {
+    it('get no duplicate ID, even in transactions that are rolled back', async () => {
       const name = await lab.install('crowded', ['--worker', '1023']);
       const ids = await lab.crowd(name);
       expect([ids.length, twice(ids)]).toEqual([36_000, 0]);
     });
 
-    it('get none twice where a tick has 16 ids; the copied function does', async () => {
+    it('get no duplicate with 16 IDs a tick, unlike the copied function', async () => {
       const ids = await lab.crowd(await lab.install('narrow', NARROW));
       expect([ids.length, twice(ids)]).toEqual([36_000, 0]);
       const copied = await lab.crowd(await copiedFunction(4));
@@ -205,7 +205,7 @@ describe('postgres ids', () => {
     });
   });
 
-  describe('an id made in SQL', () => {
+  describe('an ID made in SQL', () => {
     it.each([
       ['--worker', '1023'],
       ['--worker', '513', '--layout', 'twitter'],
@@ -220,7 +220,7 @@ describe('postgres ids', () => {
         'timestamp:39,room:2,business:4:call,sequence:7',
         '--unit=10ms',
       ],
-    ])('has the time, the worker id and the bits of its layout: %s %s %s %s', async (...args) => {
+    ])('has the time, the worker ID and the bits of its layout: %s %s %s %s', async (...args) => {
       const given = args.filter((arg) => arg !== undefined);
       const sql = await printed(given);
       const layout = layoutOfFingerprint(/-- Ids (\S+) of worker/.exec(sql)![1]!)!;
@@ -237,7 +237,7 @@ describe('postgres ids', () => {
       expect(twice(ids)).toBe(0);
     });
 
-    it('counts through a tick and on into the next, as the layout has it', async () => {
+    it('counts through a tick and into the next one, as its layout does', async () => {
       const name = await lab.installOnTestClock('counting', NARROW);
       await lab.setClock('2026-11-21T09:00:00.250Z');
       const layout = layoutOfFingerprint('t41-w10-s4/1ms@1704067200000')!;
@@ -252,7 +252,7 @@ describe('postgres ids', () => {
   });
 
   describe('a clock', () => {
-    it('that is set back makes no id twice and none smaller', async () => {
+    it('that is set back causes no duplicate and no smaller ID', async () => {
       const name = await lab.installOnTestClock('back', ['--worker', '7']);
       const ids: bigint[] = [];
       for (const at of [
@@ -271,7 +271,7 @@ describe('postgres ids', () => {
       expect(ids.at(-1)! <= last).toBe(true);
     });
 
-    it('before the epoch, or past the end of the layout, makes no negative id', async () => {
+    it('before the epoch, or after the end of the layout, causes no negative ID', async () => {
       const name = await lab.installOnTestClock('ends', ['--worker', '7']);
       await lab.setClock('1999-01-01T00:00:00Z');
       expect((await lab.ids(name, 3)).every((id) => id > 0n)).toBe(true);
@@ -281,7 +281,7 @@ describe('postgres ids', () => {
   });
 
   describe('the lock', () => {
-    it('is free again at once, not at the end of the transaction', async () => {
+    it('`$create` prints a table for $client, which', async () => {
       const name = await lab.install('unlocked', ['--worker', '7']);
       const [one, other] = [await lab.pool.connect(), await lab.pool.connect()];
       try {
@@ -300,7 +300,7 @@ describe('postgres ids', () => {
       }
     });
 
-    it('is not kept by a call that was cancelled while it waited', async () => {
+    it('is not kept by a call that was cancelled during its wait', async () => {
       const name = await lab.install('cancelled', ['--worker', '7']);
       const [holder, waiter] = [await lab.pool.connect(), await lab.pool.connect()];
       try {
@@ -324,7 +324,7 @@ describe('postgres ids', () => {
   });
 
   describe('rights', () => {
-    it('to call it are enough to get ids, and give none to set them back', async () => {
+    it('to call the function are enough to get IDs, and do not allow a reset', async () => {
       const name = await lab.install('shared', ['--worker', '7']);
       const client = await lab.pool.connect();
       const role = `${lab.schema}_role`;
@@ -341,7 +341,7 @@ describe('postgres ids', () => {
       }
     });
 
-    it('a transaction that may only read gets an error, not an id', async () => {
+    it('of a read-only transaction lead to an error, not to an ID', async () => {
       const name = await lab.install('reading', ['--worker', '7']);
       const client = await lab.pool.connect();
       await client.query('BEGIN READ ONLY');
@@ -356,7 +356,7 @@ describe('postgres ids', () => {
  * `snowflake sql --dialect mariadb` on a real MariaDB: no id twice, with six sessions, rollbacks
  * and a clock that is set back.
  */
-describe('mariadb ids', () => {
+describe('IDs from MariaDB', () => {
   const database = `ids_${randomUUID().replaceAll('-', '')}`;
   let pool: MysqlPool;
 
@@ -411,11 +411,11 @@ describe('mariadb ids', () => {
 
   const twice = (ids: readonly bigint[]) => ids.length - new Set(ids).size;
 
-  describe('ids made in MariaDB', () => {
+  describe('IDs made in MariaDB', () => {
     it.each([
       ['1023', []],
       ['7', ['--fields', 'timestamp:41,worker:10,sequence:4']],
-    ])('of worker %s: six sessions get none twice', async (...how) => {
+    ])('have no duplicates for worker %s and six sessions', async (...how) => {
       const [worker, layout] = how;
       const name = await install(`crowd_${worker}`, ['--worker', worker, ...layout]);
       const ids = await with6(async (client, at) => {
@@ -430,7 +430,7 @@ describe('mariadb ids', () => {
       expect([ids.length, twice(ids)]).toEqual([3000, 0]);
     });
 
-    it('are made as fast as the server can, none twice, by sessions of one clock', async () => {
+    it('have no duplicates at full speed, with the same clock in all sessions', async () => {
       const name = await install('loop', ['--worker', '9']);
       await pool.query(`CREATE TABLE ${database}.made (id BIGINT)`);
       await pool.query(`CREATE PROCEDURE ${database}.many(count INT) BEGIN
@@ -452,7 +452,7 @@ describe('mariadb ids', () => {
       expect(rows[0]).toEqual({ made: '12000', different: '12000' });
     });
 
-    it('survive a clock that is set back, and grow', async () => {
+    it('stay unique and rise after a clock is set back', async () => {
       const name = await install('back', ['--worker', '7']);
       const ids = await with6(async (client, at) => {
         if (at > 0) return [];
@@ -470,7 +470,7 @@ describe('mariadb ids', () => {
       expect(layouts.snowflake().parse(ids.at(-1)!).date).toEqual(new Date('2026-11-21T12:00:01Z'));
     });
 
-    it('have the time, the worker id and the bits of their layout', async () => {
+    it('have the time, the worker ID and the bits of their layout', async () => {
       const layout = layoutOfFingerprint(layouts.sonyflake().fingerprint)!;
       const name = await install('shaped', ['--worker', '65535', '--layout', 'sonyflake']);
       const before = Date.now();

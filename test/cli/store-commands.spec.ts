@@ -61,7 +61,7 @@ const findings = async (...args: string[]) => {
 };
 
 describe('a registry ahead of its store', () => {
-  it('is brought back with every ceiling, and the ranges ahead are named', async () => {
+  it('can be settled with every ceiling, and the command names the ranges ahead', async () => {
     const at = location();
     const key = `snowflake:{${namespaceOf(at)}}:registry`;
     const redis = new Redis(REDIS_URL);
@@ -89,7 +89,7 @@ describe('a registry ahead of its store', () => {
 });
 
 describe('locks ahead of their store', () => {
-  it('are brought back without a registry, and end in their time', async () => {
+  it('can be settled without a registry, and end in time', async () => {
     const at = location();
     const redis = new Redis(REDIS_URL);
     const locks = redisLocks({ redis, namespace: namespaceOf(at), lossWindowMs: 0 });
@@ -111,14 +111,14 @@ describe('locks ahead of their store', () => {
   });
 });
 
-describe('a store that cannot be reached', () => {
+describe('an unreachable store', () => {
   // ioredis keeps a timer of two seconds after a connection that failed.
   afterAll(() => sleep(2100));
 
   it.each([
-    ['nobody listens', async () => 1, 'ECONNREFUSED'],
-    ['nobody answers', silentPort, 'did not answer within 500 ms'],
-  ])('says so where %s, without a password', async (_where, port, said) => {
+    ['no process listens', async () => 1, 'ECONNREFUSED'],
+    ['the server stays silent', silentPort, 'did not answer within 500 ms'],
+  ])('is reported if %s, without its password', async (_where, port, said) => {
     const url = `redis://u:secret@127.0.0.1:${await port()}`;
     const { code, out, err } = await findings('--support', url, '--timeout', '500');
     expect([code, err]).toEqual([1, '']);
@@ -129,7 +129,7 @@ describe('a store that cannot be reached', () => {
     expect(workers).toMatchObject({ code: 1, out: '' });
   });
 
-  it('says why, where no Sentinel can be reached', async () => {
+  it('is reported with the reason if no Sentinel is reachable', async () => {
     const url = 'redis+sentinel://:secret@127.0.0.1:1/mymaster';
     const { code, out, err } = await command(['workers', '--support', url, '--timeout', '500']);
     expect([code, out]).toEqual([1, '']);
@@ -137,7 +137,7 @@ describe('a store that cannot be reached', () => {
     expect(err).not.toContain('secret');
   });
 
-  it('says so where a password is missing or wrong', async () => {
+  it('is reported if the password is missing or wrong', async () => {
     const url = await server('--requirepass', 'secret');
     const codes = { NOAUTH: url, WRONGPASS: url.replace('//', '//:other@') };
     for (const [reply, support] of Object.entries(codes)) {
@@ -154,7 +154,7 @@ describe('a store that cannot be reached', () => {
 });
 
 describe('workers', () => {
-  it('shows who holds what and how many are free', async () => {
+  it('shows each holder with its worker ID, and the number of free worker IDs', async () => {
     const at = location();
     const tenant = tenants.of(namespaceOf(at));
     await tenant.acquire({ holder: { host: 'h', pid: 7, application: 'shop', version: '1.2.3' } });
@@ -170,7 +170,7 @@ describe('workers', () => {
     expect(out).toMatch(/1 held, .*of 1024 free\./);
   });
 
-  it('lets no name of a holder steer the terminal', async () => {
+  it('replaces control characters in the name of a holder', async () => {
     const at = location();
     const application = 'a\u001b[2Jb\u202e\nc';
     const version = '1\u001b[2J';
@@ -180,7 +180,7 @@ describe('workers', () => {
     expect(out).toMatch(/a\?\[2Jb\?\?c +1\?\[2J/);
   });
 
-  it('of a registry that is not there says so and creates none', async () => {
+  it('reports a missing registry and does not create it', async () => {
     const at = location();
     const { code, out, err } = await command(['workers', ...at]);
     expect([code, out]).toEqual([1, '']);
@@ -195,7 +195,7 @@ describe('workers', () => {
     await redis.quit();
   });
 
-  it('takes the support from the environment', async () => {
+  it('reads the support from the environment', async () => {
     const env = { SNOWFLAKE_SUPPORT: location()[1]! };
     const { err } = await command(['workers'], { env });
     expect(err).toContain(namespaceOf(['--support', env.SNOWFLAKE_SUPPORT]));
@@ -203,7 +203,7 @@ describe('workers', () => {
 });
 
 describe('registry create', () => {
-  it('begins a registry that is for no layout yet, and fails where there is one', async () => {
+  it('creates a registry without a layout, and fails if one exists', async () => {
     const at = location();
     const created = await command(['registry', 'create', '--yes', ...at]);
     expect(created).toMatchObject({ code: 0 });
@@ -222,7 +222,7 @@ describe('registry create', () => {
     expect(after).toMatchObject([{ fingerprint: '', quarantineMs: 60_000, operations }]);
   });
 
-  it('keeps ranges behind all that may be forgotten, and nobody can switch that off', async () => {
+  it('starts ranges above all that may be forgotten, and no option turns this off', async () => {
     const at = location();
     expect(await command(['registry', 'create', '--trust', '--yes', ...at])).toMatchObject({
       code: 2,
@@ -234,7 +234,7 @@ describe('registry create', () => {
     expect(seen).toMatchObject({ fingerprint });
   });
 
-  it('asks first, and takes only yes for a yes', async () => {
+  it('asks for confirmation, and accepts only yes', async () => {
     const at = location();
     const no = await command(['registry', 'create', ...at], { stdin: typing('y') });
     expect(no.code).toBe(1);
@@ -244,7 +244,7 @@ describe('registry create', () => {
     expect(yes.code).toBe(0);
   });
 
-  it('refuses a ttl no process may have', async () => {
+  it('rejects a ttl that no process may have', async () => {
     const wrong = await command(['registry', 'create', '--ttl', '5', '--yes', ...location()]);
     expect(wrong.code).toBe(2);
     expect(wrong.err).toContain('10000 to 600000');
@@ -252,7 +252,7 @@ describe('registry create', () => {
 });
 
 describe('doctor', () => {
-  it('finds nothing wrong with a sound server, and changes nothing', async () => {
+  it('finds nothing wrong with a healthy server, and changes nothing', async () => {
     const at = location(await server());
     await command(['registry', 'create', '--yes', ...at]);
     const before = await command(['registry', 'inspect', '--json', ...at]);
@@ -268,7 +268,7 @@ describe('doctor', () => {
     expect(json(after)).toMatchObject([{ operations, era }]);
   });
 
-  it('names a database that is not there', async () => {
+  it('names a missing database', async () => {
     const { code, found } = await findings('--support', `${await server()}/99`);
     expect([code, found.length]).toEqual([1, 1]);
     expect(found[0]).toMatchObject({ level: 'fault', text: expect.stringMatching(/database 99/) });
@@ -286,7 +286,7 @@ describe('doctor', () => {
     expect(wrong.map(({ text }) => text).join()).toMatch(new RegExp(said));
   });
 
-  it('warns of counters without an append-only file, and only of them', async () => {
+  it('warns about counters without an append-only file, and only about them', async () => {
     const at = location(await server('--appendonly', 'no'));
     const persistence = async () =>
       (await findings(...at)).found.find(({ topic }) => topic === 'persistence');
@@ -300,7 +300,7 @@ describe('doctor', () => {
     });
   });
 
-  it('warns of replicas that the URL does not speak of, unless it gives a window', async () => {
+  it('warns about replicas that the URL omits, unless it has a failover window', async () => {
     const url = await server('--repl-diskless-sync-delay', '0');
     await server('--replicaof', '127.0.0.1', new URL(url).port);
     const redis = new Redis(url);
@@ -311,7 +311,7 @@ describe('doctor', () => {
     expect(await findings(name!, `${value}&failoverWindowMs=15000`)).toMatchObject({ code: 0 });
   });
 
-  it('warns where INFO is not allowed, and goes on', async () => {
+  it('warns if INFO is not allowed, and continues', async () => {
     const redis = new Redis(await server());
     await redis.call('ACL', 'SETUSER', 'shop', 'on', '>pw', '~*', '+@all', '-info');
     const { port } = redis.options;
@@ -327,7 +327,7 @@ describe('doctor', () => {
     ['for no layout', { fingerprint: '' }, 'For no layout yet'],
     ['contested', { fingerprint: 'a and b' }, 'layout move --end'],
     ['of another version', { version: '3' }, 'kept by version 3'],
-  ])('tells of a registry that is %s', async (_, facts, said) => {
+  ])('reports a registry that is %s', async (_, facts, said) => {
     const at = location();
     const redis = new Redis(REDIS_URL);
     const key = `snowflake:{${namespaceOf(at)}}:registry`;
@@ -337,7 +337,7 @@ describe('doctor', () => {
     expect((await findings(...at)).found.map(({ text }) => text).join()).toContain(said);
   });
 
-  it('finds another layout and a lack of worker ids', async () => {
+  it('reports another layout and a lack of worker IDs', async () => {
     const at = location();
     const ofTwo = 't41-w1-s12/1ms@1704067200000';
     const tenant = tenants.of(namespaceOf(at));

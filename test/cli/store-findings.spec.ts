@@ -51,7 +51,7 @@ describe('store findings', () => {
   }
 
   describe('PostgreSQL', () => {
-    it('says what it does with settings that lose data in a crash', async () => {
+    it('reports settings that lose data in a crash', async () => {
       const database = await ownDatabase(process.env['DATABASE_URL']!);
       const { pathname } = new URL(database.url);
       await onPostgres(
@@ -75,7 +75,7 @@ describe('store findings', () => {
     const servers: Awaited<ReturnType<typeof startMariadb>>[] = [];
     afterAll(() => Promise.all(servers.map((server) => server.stop())));
 
-    it('says what its settings and its replicas mean', async () => {
+    it('reports the effect of its settings and its replicas', async () => {
       const flush = '--innodb-flush-log-at-trx-commit=2';
       const args = ['--log-bin=binlog', '--server-id=1', '--binlog-format=STATEMENT', flush];
       servers.push(...(await Promise.all([startMariadb(args), startMariadb(['--server-id=2'])])));
@@ -110,7 +110,7 @@ describe('store findings', () => {
   }
 
   describe('etcd', () => {
-    it('says that it is full, and that it has one member', async () => {
+    it('reports that it is full, and that it has only one member', async () => {
       await using server = await startEtcd({ args: ['--quota-backend-bytes=2000000'] });
       const { url } = server;
       const endpoint = endpointOf(url);
@@ -137,13 +137,13 @@ describe('store findings', () => {
     const MEMBER = { where: 'a:2379', version: '3.5.9', hasLeader: true, timeMs: 1_000_000 };
     it.each([
       [
-        'keeps all that was ever written',
+        'keeps every revision ever written',
         { isUncompacted: true },
         /--auto-compaction-mode=periodic/,
       ],
-      ['may not tell its status', { members: [{ where: 'a', isDenied: true }] }, /only to root/],
+      ['hides its status', { members: [{ where: 'a', isDenied: true }] }, /only to root/],
       ['has another alarm', { members: [{ ...MEMBER, alarms: ['CORRUPT'] }] }, /alarm: CORRUPT/],
-    ])('that %s says so in the log', (_what, reports, said) => {
+    ])('that %s is reported in the log', (_what, reports, said) => {
       expect(etcdAdvice({ members: [MEMBER] }, 'locks')).toEqual([]);
       for (const kind of ['worker ids', 'counters', 'locks'] as const)
         expect(etcdAdvice({ members: [MEMBER], ...reports }, kind).join()).toMatch(said);
@@ -152,9 +152,9 @@ describe('store findings', () => {
     it.each([
       ['has no leader', { ...MEMBER, hasLeader: false }, 'fault', /has no leader/],
       ['does not answer', { where: 'b', fault: 'b is away' }, 'warning', /b is away/],
-      ['has a clock of its own', { ...MEMBER, timeMs: 1_009_000 }, 'warning', /differ by 9 s/],
+      ['has a clock that differs', { ...MEMBER, timeMs: 1_009_000 }, 'warning', /differ by 9 s/],
       ['is nearly full', { ...MEMBER, dbBytes: 2 ** 31 }, 'warning', /is 2048 MiB/],
-    ])('with a member that %s is told by doctor', (_what, member, level, said) => {
+    ])('with a member that %s is reported by doctor', (_what, member, level, said) => {
       const settings = { clockDifferenceMs: 1000 } as Parameters<typeof etcdFindings>[1];
       const found = etcdFindings({ members: [MEMBER, member] }, settings);
       expect(found).toContainEqual(
@@ -176,14 +176,14 @@ describe('store findings', () => {
       ['FUSE', { isFuse: true }, 'warning', /FUSE file system/],
       ['memory', { isInMemory: true }, 'warning', /a reboot empties it/],
       ['a full disk', { freeBytes: 2 ** 20 }, 'warning', /1 MiB are free .* Free some space/],
-    ])('on %s is told by doctor', async (_what, more, level, said) => {
+    ])('on %s is reported by doctor', async (_what, more, level, said) => {
       const inspector = new RowInspector(storeOn(more), 'the disk', 'folder');
       expect(await inspector.findings()).toContainEqual(
         expect.objectContaining({ level, text: expect.stringMatching(said) as unknown }),
       );
     });
 
-    it('on a network file system leases nothing', async () => {
+    it('on a network file system grants no lease', async () => {
       const support = new RegistrySupport(storeOn({ network: 'SMB' }));
       expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
         code: 'CONFIG_INVALID',
@@ -228,8 +228,8 @@ describe('hostile registry', () => {
   const jsonOf = ({ lines }: { lines: string[] }) =>
     lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 
-  describe('a registry that somebody else has written to', () => {
-    it('hides nobody from workers()', async () => {
+  describe('a registry with hostile entries', () => {
+    it('hides no holder from workers()', async () => {
       const records = await tenants.of(namespace).support.workers();
       const [honest, unread, ...others] = records;
       expect(honest).toMatchObject({ holder: { host: 'honest', pid: 1, application: 'shop' } });
@@ -244,7 +244,7 @@ describe('hostile registry', () => {
       }
     });
 
-    it('is listed by `workers`, each holder in a line of its own', async () => {
+    it('appears in `workers` with one line for each holder', async () => {
       const { code, lines } = await shownBy('workers');
       expect(code).toBe(0);
       expect(lines).toHaveLength(1 + 2 + planted.hosts.size + 2);
@@ -257,7 +257,7 @@ describe('hostile registry', () => {
       }
     });
 
-    it('is listed by `workers --json`, whose texts are whole and plain', async () => {
+    it('appears in `workers --json` with complete, plain strings', async () => {
       const records = jsonOf(await shownBy('workers', '--json'));
       expect(records[0]).toMatchObject({ workerId: 0, host: 'honest' });
       expect(records).toHaveLength(3 + planted.hosts.size);
@@ -276,7 +276,7 @@ describe('hostile registry', () => {
       expect(record).toMatchObject({ held: 1 + planted.hosts.size });
     });
 
-    it('loses one holder to a release, and keeps one that cannot be read', async () => {
+    it('loses one holder to a release, and keeps an unreadable one', async () => {
       const steering = await shownBy('release', '106', '--yes');
       expect(steering.err).toContain('held by ?[2J?]0;t??1m??????? on x?[2J?]0;t');
       expect(steering).toMatchObject({ code: 0, out: expect.stringContaining('No process holds') });
@@ -286,7 +286,7 @@ describe('hostile registry', () => {
       expect(await redis.hget(key, 'r:99')).toBe('garbage');
     });
 
-    it('is inspected also where its own fields were written over', async () => {
+    it('can be inspected even if its own fields were overwritten', async () => {
       const texts = { incarnation: STEERING + 'x'.repeat(LONG), server: STEERING };
       await changeHeader(redis, key, texts);
       for (const name of [['registry', 'inspect'], ['doctor'], ['workers']]) {
@@ -303,12 +303,12 @@ describe('hostile registry', () => {
 
   describe('standard input', () => {
     it.each([
-      ['spaces between its beginning and its end', `7${' '.repeat(5000)}8`],
-      ['spaces behind it', `7${' '.repeat(5000)}x`],
-      ['half a character at its end', Uint8Array.from([0x37, 0xe2])],
-      ['a null', '7\0'],
-      ['bytes of anything', Uint8Array.from({ length: 5000 }, (_, n) => (n * 7919) % 256)],
-    ])('a line of %s is no id', async (_what, bytes) => {
+      ['two digits with spaces between them', `7${' '.repeat(5000)}8`],
+      ['a digit, spaces and a letter', `7${' '.repeat(5000)}x`],
+      ['a digit and half a character', Uint8Array.from([0x37, 0xe2])],
+      ['a digit and a null', '7\0'],
+      ['arbitrary bytes', Uint8Array.from({ length: 5000 }, (_, n) => (n * 7919) % 256)],
+    ])('with a line of %s is rejected', async (_what, bytes) => {
       async function* input() {
         yield bytes;
         yield '';
@@ -320,7 +320,7 @@ describe('hostile registry', () => {
       expect(err.split('\n')[0]!.length).toBeLessThan(500);
     });
 
-    it('a wrong word on the command line steers nothing either', async () => {
+    it('and wrong arguments send no control characters to the terminal', async () => {
       for (const args of [[STEERING], ['decode', STEERING], ['decode', `--${STEERING}`]]) {
         const { err } = await command(args);
         expect(err).toContain('[2J');
@@ -364,7 +364,7 @@ describe('every store', () => {
   describe.each(STORES)('$store', ({ url }) => {
     const run = (words: string) => command([...words.split(' '), '--support', url]);
 
-    it('is created, leased from, looked at and released', async () => {
+    it('supports creating, leasing from, listing and releasing a registry', async () => {
       expect(await run('registry create --yes')).toMatchObject({ code: 0 });
       expect((await run('registry create --yes')).err).toContain('already exists');
       const support = await supportOf(url, new Map());
@@ -387,7 +387,7 @@ describe('every store', () => {
       expect((await run('workers')).out).toContain('1 not held but not free yet');
     });
 
-    it('says who made an id: of two registries each names its own holder', async () => {
+    it('names the holder that made an ID, for each of two registries', async () => {
       const layout = layouts.twitter();
       const ofLayout = { fingerprint: layout.fingerprint };
       const lease = async (host: string) => {
@@ -415,7 +415,7 @@ describe('every store', () => {
       expect(await verdict(id, a.at, '--layout', 'snowflake')).toBe('nobody-here');
     });
 
-    it('is not brought back from a time that a survivor of a loss has told', async () => {
+    it('refuses to settle a clock that a survivor of a loss advanced', async () => {
       const wrong = url.replace(own, `namespace=${randomUUID()}`);
       const there = (words: string) => command([...words.split(' '), '--support', wrong]);
       const support = await supportOf(wrong, new Map());
@@ -467,7 +467,7 @@ describe('every store', () => {
 
   // store-commands.spec.ts does the same to the hash of Redis.
   describe.each(STORES.filter(({ store }) => store !== 'redis'))('$store', ({ url }) => {
-    it('is brought back after its clock was ahead, and keeps every ceiling', async () => {
+    it('can settle a registry after its clock was ahead, and keeps every ceiling', async () => {
       const wrong = url.replace(own, `namespace=${randomUUID()}`);
       const there = (words: string) => command([...words.split(' '), '--support', wrong]);
       await there('registry create --yes');

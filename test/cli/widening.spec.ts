@@ -313,7 +313,7 @@ describe.each([postgres, mariadb])('a shop on $name', (driver) => {
     }
   }
 
-  it('needs the names of tables with a key of their own', async () => {
+  it('requires the names of tables with a key of their own', async () => {
     for (const [tables, said] of [
       [[], 'Name each table'],
       [['profile'], /profile.customerId refers to (public\.)?customer: name that table too/],
@@ -325,7 +325,7 @@ describe.each([postgres, mariadb])('a shop on $name', (driver) => {
     }
   });
 
-  it('goes there and back, and loses no row and no reference', async () => {
+  it('converts the keys and restores them without losing a row or a reference', async () => {
     const was = { schema: await schema(), rows: await rows(), references: await references() };
     const counts = Object.values(was.references).map((list) => list.length);
     expect(counts).toEqual([80, 27, 25, 40]);
@@ -369,7 +369,7 @@ describe.each([postgres, mariadb])('a shop on $name', (driver) => {
     ? ['int GENERATED ALWAYS AS IDENTITY', 'smallserial', 'bigserial', 'text', 'char(40)']
     : ['bigint unsigned AUTO_INCREMENT', 'uuid DEFAULT uuid()', 'binary(16)', 'char(36)'];
 
-  it.each(KEYS)('takes a key %s there and back', async (type) => {
+  it.each(KEYS)('converts a key of type %s and restores it', async (type) => {
     const bare = type
       .replace('smallserial', 'smallint')
       .replace('bigserial', 'bigint')
@@ -414,7 +414,7 @@ describe.each([postgres, mariadb])('a shop on $name', (driver) => {
     await query('DROP TABLE node');
   });
 
-  it('does not take digits that are text for numbers', async () => {
+  it('does not treat strings of digits as numbers', async () => {
     await query('CREATE TABLE digits (id varchar(20) PRIMARY KEY)');
     await query(`INSERT INTO digits VALUES ('17')`);
     const { code, err } = await widen(['digits']);

@@ -1,5 +1,5 @@
 /**
- * What all commands have in common: help, faults, exit codes, colour.
+ * Behavior that all commands share: help, errors, exit codes, color.
  */
 import { Readable, Writable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
@@ -239,10 +239,13 @@ describe('explain', () => {
   });
 });
 
-/** Nobody listens there, so that a command which opens its store first says that. */
+/**
+ * No server listens on this port, so a command that opens its store first reports an unreachable
+ * store.
+ */
 const AWAY = 'redis://127.0.0.1:1';
 
-/** Changes, each of which has an argument that is wrong. */
+/** Commands that change something, each with an invalid argument. */
 const CHANGES = [
   [`layout move --support ${AWAY}`, 'Give either --to or --end.'],
   [`layout move --end ich --to ich --support ${AWAY}`, 'Give either --to or --end.'],
@@ -426,7 +429,7 @@ describe('a closed output pipe', () => {
 });
 
 /*
- * `snowflake layout --after`: whether the ids of a layout can follow those that exist.
+ * `snowflake layout --after` decides whether the IDs of a layout can follow the existing IDs.
  */
 const DAY_MS = 86_400_000;
 

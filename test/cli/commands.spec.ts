@@ -1,6 +1,6 @@
 /**
- * The commands on real stores, in one file: counters in Redis, locks on every store that keeps
- * them, tables that are printed, and registries in databases and in etcd.
+ * The commands on real stores: counters in Redis and etcd, locks on every store, printed SQL for
+ * tables, and registries in databases and in etcd.
  */
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -64,8 +64,8 @@ describe('snowflake counters', () => {
 });
 
 /*
- * The commands for locks on every store that keeps them: what is held and kept, by whom, since when
- * and with which token; and the table of a database.
+ * The commands for locks on every store that keeps locks. They show each lock with its holder, its
+ * age and its token, and they create the table of a database.
  */
 const lab = new SqlLab();
 const folder = quickFolder('locks');
@@ -114,7 +114,7 @@ describe.each(LOCK_STORES)('snowflake locks on $store', ({ url, table }) => {
       const { code, err } = await run('locks create --ttl 5000 --yes');
       expect([code, err]).toEqual([0, expect.stringMatching(/grants its first lock in \d+ s\./)]);
       await until(async () => (await run('locks create --ttl 5000 --yes')).err.includes(' now.'));
-      // An application finds it ready.
+      // An application can use the store at once.
       await (await locks.tryAcquire('first'))!.release();
     });
   }
@@ -239,8 +239,8 @@ const absent = (words: string) =>
   words.includes('--support') ? [] : ['--support', process.env['REDIS_URL']!];
 
 /*
- * What `--dry` prints, and what stands above the question, is SQL that the client program of the
- * database takes as it is: the table is there afterwards, and serves.
+ * The client program of the database accepts the printed SQL unchanged, from `--dry` and from above
+ * the question. The commands then find the table.
  */
 describe('printed SQL for tables', () => {
   const lab = new SqlLab();
@@ -254,7 +254,9 @@ describe('printed SQL for tables', () => {
     await lab.end();
   });
 
-  /** The client program, with the words that make it stop at a mistake and read standard input. */
+  /**
+   * The client program with the arguments that stop it at an error and make it read standard input.
+   */
   const CLIENTS = {
     psql: (url: string) => [requireServers(['psql']).psql, '-v', 'ON_ERROR_STOP=1', '-q', url],
     mariadb: (url: string) => {
@@ -270,7 +272,7 @@ describe('printed SQL for tables', () => {
     expect([status, stderr]).toEqual([0, '']);
   }
 
-  /** A command that reads the table, and what it says where nobody has used it. */
+  /** A command that reads the table, and its output for an unused table. */
   const WORKERS = ['workers', 'There is no registry yet'] as const;
   const LOCKS = ['locks', '0 held'] as const;
   const CASES = [
@@ -294,7 +296,7 @@ describe('printed SQL for tables', () => {
 
       it('works if printed by --dry', async () => {
         const run = asked();
-        // As in a file of several statements.
+        // A second statement shows that the printed one ends correctly.
         fed(client, server, `${(await run(`${create} --dry`)).out}SELECT 1;\n`);
         const answer = await run(look);
         expect(answer.out + answer.err).toContain(said);
@@ -313,7 +315,7 @@ describe('printed SQL for tables', () => {
 });
 
 /*
- * The commands against registries in real databases: the table is created when that is asked for.
+ * The commands on registries in real databases. A command creates the table only on request.
  */
 describe('commands on SQL databases', () => {
   const lab = new SqlLab();
@@ -370,7 +372,7 @@ describe('commands on SQL databases', () => {
 });
 
 /*
- * The command line on a registry in an etcd that is real.
+ * The commands on a registry in a real etcd.
  */
 describe('commands on etcd', () => {
   const lab = new EtcdLab();
@@ -384,7 +386,7 @@ describe('commands on etcd', () => {
     expect(none.err).toContain(`There is no registry yet (snowflake/${namespace}/)`);
     const regions = await command(['regions', '--json', '--regions', store[1]!]);
     expect(regions).toMatchObject({ code: 1, out: '' });
-    // Looking changes nothing.
+    // Reading commands change nothing.
     expect(await lab.keys(namespace).all()).toEqual(new Map());
     const created = await command(['registry', 'create', '--yes', ...store]);
     expect(created).toMatchObject({ code: 0 });

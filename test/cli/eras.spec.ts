@@ -1,6 +1,6 @@
 /**
- * What operators are told of an era, on every store: a registry that is new raises it for a process
- * with a longer `leaseTtlMs`, although nothing was lost.
+ * The output about eras on every store. A new registry raises the era for a process with a longer
+ * `leaseTtlMs`, although it lost no data.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { layouts } from 'nestjs-snowflake/core';
@@ -21,7 +21,7 @@ afterAll(async () => {
   await stores.close();
 });
 
-/** All that commands say of a registry after these leases. */
+/** The output of all commands that mention a registry, after these leases. */
 async function toldOf(url: string, leases: readonly Partial<LeaseRequest>[]): Promise<string> {
   const support = await supportOf(url, new Map());
   supports.push(support);
@@ -39,7 +39,7 @@ async function toldOf(url: string, leases: readonly Partial<LeaseRequest>[]): Pr
 const SHORT = { ttlMs: 30_000 };
 const LONG = { ttlMs: 115_000 };
 const ofRegions = { fingerprint: regionsFingerprint(4), workerIdMax: 15 };
-/** A range of a server that followed this one, or that this one follows. */
+/** The range of a process that comes from another server. */
 const seenAfter = (ttlMs: number) => {
   const haveMs = Date.now() + ttlMs + 60_000;
   return { seen: { incarnation: 'another', server: 'another', era: 1, haveMs } };

@@ -1,5 +1,5 @@
 /**
- * decode, encode, range and layout: commands that need no store.
+ * The commands that need no store: decode, encode, range, layout and key.
  */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -73,7 +73,7 @@ describe('commands for IDs', () => {
         const [likeliest] = await fitsOf(id);
         expect(likeliest!.presets).toContain(name);
       }
-      // Every preset that has the same bits and epoch, in the order of the table.
+      // Every preset with the same bits and epoch, in the order of the table.
       const hutool = layouts.hutool();
       const same = Object.entries(layouts).filter(
         ([, make]) => make().fingerprint === hutool.fingerprint,
@@ -286,8 +286,7 @@ describe('commands for IDs', () => {
 });
 
 /*
- * key issue and key read: what they make and read, and that no secret but the new key is shown,
- * wherever one is put.
+ * key issue and key read: their results, and that the new key is the only secret in any output.
  */
 describe('key', () => {
   const ID = '382366441078288384';

@@ -1,12 +1,12 @@
 /**
- * A layout that is mistyped, on each command and option that takes one.
+ * A mistyped layout, for each command and option that takes a layout.
  */
 import { describe, expect, it } from '@jest/globals';
 import { layouts } from 'nestjs-snowflake/core';
 import { COMMANDS } from '../../lib/cli/commands/index.js';
 import { command } from './run-command.js';
 
-/** Nobody is asked: the fault is found before. */
+/** No server listens on this port, because the command fails before it connects. */
 const SUPPORT = ['--support', 'redis://127.0.0.1:1'];
 const WORDS: Readonly<Record<string, string>> = {
   decode: '5',

@@ -1,6 +1,6 @@
 /**
- * Every command that asks a store, with a path at which there is nothing: a mistyped one is named,
- * and only what an operator wants to make is made.
+ * Every command that reads a store, with a path to a missing file. The command names the mistyped
+ * path, and creates a file only if the operator asked for one.
  */
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What a command needs besides its store, so that nothing but the store is missing. */
+/** The other required arguments of a command, so that only the store is missing. */
 const NEEDS: Readonly<Record<string, string>> = {
   decode: '--who 382366441078288384',
   'layout move': '--to ich --yes',
@@ -27,11 +27,11 @@ const NEEDS: Readonly<Record<string, string>> = {
   'counters inspect': 'order',
   'registry settle': '--yes',
 };
-/** These make a registry or its table, unless nobody agrees. */
+/** These create a registry or its table after confirmation. */
 const MAKERS = ['registry create', 'locks create'];
 
 const ASKING = COMMANDS.flatMap(({ name, options }) => {
-  // A database of partitions is none of SQLite.
+  // `partitions` does not support SQLite.
   const urls = Object.keys(options).filter((each) => options[each]!.value === 'url');
   return urls[0] === undefined || urls[0] === 'url' ? [] : [{ name, option: urls[0] }];
 });

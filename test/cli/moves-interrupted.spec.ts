@@ -1,7 +1,6 @@
 /**
- * Each step of the two moves, with each interruption, on each store: it is refused before anything
- * changes, or it is carried through; until its end a move can be undone; and a fleet goes on from
- * there without a duplicate ID.
+ * Each interruption of the two moves, on each store. A move is rejected before anything changes, or
+ * it completes; until its end it can be undone. The fleet then continues without a duplicate ID.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
@@ -15,10 +14,10 @@ import { Fleet, TTL_MS, type StartOptions } from './moving-fleet.js';
 import { MovingStores, type StoreName } from './moving-stores.js';
 import { command, killedSaying, RunningProgram } from './run-command.js';
 
-/** With few worker IDs, so that a few processes fill half of them. */
+/** This layout has few worker IDs, so a few processes fill half of them. */
 const FROM = layoutOf(['worker', 4], ['sequence', 12]);
 const TO = layoutOf(['worker', 6], ['sequence', 10]);
-/** The layout of FROM for processes that have the worker IDs of one region alone. */
+/** The layout of FROM, divided so that a process may have the worker IDs of one region only. */
 const OF_REGIONS = layoutOf(['region', 1, 'worker'], ['machine', 3, 'worker'], ['sequence', 12]);
 
 function layoutOf(...low: (readonly [string, number, 'worker'?])[]): BitLayout {
@@ -29,25 +28,25 @@ const folder = quickFolder('moves-interrupted');
 const stores = new MovingStores(folder);
 const library = compiledLibrary();
 beforeAll(() => {
-  // Each process would log each step.
+  // Otherwise each process would log each step.
   Logger.overrideLogger(false);
   return stores.open();
 });
 afterAll(() => stores.close());
 
-/** A move of one kind, from its beginning on. */
+/** The steps of one kind of move. */
 interface Move {
-  /** Where the processes of the side that is left run, and those of the other side. */
+  /** Starts a process on the old side, or on the new side. */
   readonly old: (fleet: Fleet, more?: StartOptions) => Promise<void>;
   readonly next: (fleet: Fleet, more?: StartOptions) => Promise<void>;
   readonly begin: readonly string[];
-  /** What the command says once it has changed something. */
+  /** The output of the command once it has changed something. */
   readonly midst: string;
   readonly end: readonly string[];
   readonly undo: readonly string[];
-  /** What the registries store. */
+  /** The contents of the registries. */
   readonly standing: () => Promise<string>;
-  /** The registry in which the old processes lease. */
+  /** The registry of the old processes. */
   readonly url: string;
 }
 
@@ -88,7 +87,7 @@ async function standingOf(url: string): Promise<string> {
   }
 }
 
-/** Runs until it says this, and is killed before it does anything more. */
+/** Runs until these words appear in the output, and kills the process at once. */
 async function killedAt(words: string, args: readonly string[]): Promise<void> {
   const program = new RunningProgram(await library, args, killedSaying(words)).listen();
   const { signal, out, err } = await program.end();
@@ -100,7 +99,7 @@ async function done(args: readonly string[]): Promise<void> {
   if (code !== 0) throw new Error(`${args.join(' ')} is refused:\n${out}${err}`);
 }
 
-/** Repeats a command that is refused for a while. */
+/** Repeats a command until it succeeds. */
 async function eventually(args: readonly string[]): Promise<void> {
   let answer = await command(args);
   const isDone = async () => {
@@ -112,7 +111,7 @@ async function eventually(args: readonly string[]): Promise<void> {
   await until(isDone, () => `${args.join(' ')} is refused:\n${answer.out}${answer.err}`);
 }
 
-/** Returns the reason; what the registries store stays. */
+/** Returns the error; the contents of the registries stay the same. */
 async function refused(move: Move, args: readonly string[]): Promise<string> {
   const before = await move.standing();
   const { code, err } = await command(args);
@@ -123,7 +122,7 @@ async function refused(move: Move, args: readonly string[]): Promise<string> {
 
 type Interruption = (move: Move, fleet: Fleet) => Promise<void>;
 
-/** Each begins with two processes of the old side, and ends with a move that has ended. */
+/** Each entry begins with two old processes, and ends after the end of the move. */
 const INTERRUPTIONS: Readonly<Record<string, Interruption>> = {
   'the command killed as it begins': async (move, fleet) => {
     await killedAt(move.midst, [...move.begin, '--wait']);
@@ -154,7 +153,7 @@ const INTERRUPTIONS: Readonly<Record<string, Interruption>> = {
     const answers = await Promise.all(orders.map((args) => command(args)));
     const reasons = answers.filter(({ code }) => code !== 0).map(({ err }) => err);
     expect(reasons.filter((text) => !text.includes('changed.'))).toEqual([]);
-    // Each took back what the other one had done, or one of them has its way.
+    // Either one command succeeds, or the two cancel each other.
     if (reasons.length === 2) await done(move.end);
     await (answers[1]!.code === 0 ? move.old : move.next)(fleet);
   },
@@ -181,7 +180,7 @@ const INTERRUPTIONS: Readonly<Record<string, Interruption>> = {
     for (let n = 0; n < 7; n++) await move.old(fleet);
     expect(await refused(move, move.begin)).toContain('9 worker ids are in use, and 8 would be');
     for (let n = 0; n < 3; n++) await fleet.stop();
-    // A worker ID that was given back counts until nobody can have it any more.
+    // A released worker ID counts until no process can use its range.
     await eventually([...move.begin, '--wait']);
     await rolled(move, fleet, 6);
     await done(move.end);
@@ -191,7 +190,7 @@ const INTERRUPTIONS: Readonly<Record<string, Interruption>> = {
     await move.next(fleet);
     await stores.forget(move.url);
     const before = fleet.ids.length;
-    // Those who were told of it tell the registry, or the command is given again.
+    // A process restores the move in the registry, or the operator repeats the command.
     await eventually(move.begin);
     await until(() => fleet.ids.length > before + 1000);
     await rolled(move, fleet);
@@ -199,7 +198,7 @@ const INTERRUPTIONS: Readonly<Record<string, Interruption>> = {
   },
 };
 
-/** As a rollout does it: one more, then one less. */
+/** Replaces processes as a rollout does: one start, then one stop. */
 async function rolled(move: Move, fleet: Fleet, count = 2): Promise<void> {
   for (let n = 0; n < count; n++) {
     await move.next(fleet);
@@ -234,7 +233,7 @@ describe('the move of a running fleet', () => {
   it.each(stores.names)(
     'on %s survives each interruption',
     async (name) => {
-      // They wait most of the time, so that some of them run at once.
+      // The cases wait most of the time, so several of them run at once.
       const cells = Object.keys(MOVES).flatMap((kind) =>
         Object.keys(INTERRUPTIONS).map((interruption) => ({ kind, interruption })),
       );

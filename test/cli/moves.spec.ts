@@ -1,9 +1,9 @@
 /**
- * The two moves of a running fleet, to another layout and to another store: no id is made twice,
- * and no call for one is refused.
+ * The two moves of a running fleet, to another layout and to another store. The fleet generates no
+ * duplicate ID, and no call for an ID fails.
  *
- * `snowflake layout move` on real servers: a fleet moves to another layout and back while it makes
- * ids.
+ * `snowflake layout move` on real servers: a fleet moves to another layout and back while it
+ * generates IDs.
  */
 import { randomUUID } from 'node:crypto';
 import { rmSync, mkdtempSync } from 'node:fs';
@@ -33,7 +33,7 @@ const TO = new BitLayout({
   ],
 });
 const FLEET_COUNT = 12;
-/** A folder serves the processes of one host, and each of its writes waits for a disk. */
+/** A folder serves the processes of one host, and each write waits for the disk. */
 const FOLDER_FLEET_COUNT = 4;
 
 const stores = new MovingStores(quickFolder('moves'));
@@ -85,7 +85,7 @@ describe('snowflake layout move', () => {
     await fleet.roll(TO, fleetCount / 2);
     expect(await ending).toMatchObject({ code: 0 });
 
-    // Back the same way, undone half way, and once more to the end.
+    // The fleet moves back in the same way: undone half way, then complete.
     expect(await move('--to', FROM.fingerprint)).toMatchObject({ code: 0 });
     await fleet.roll(FROM, fleetCount / 2);
     await fleet.roll(TO, fleetCount / 2);
@@ -112,7 +112,7 @@ describe('a registry that two layouts contest', () => {
     closing.push(() => support.close());
     closing.push(() => fleet.close());
     await fleet.start(FROM);
-    // A process that has a range of the other layout, from before the registry was lost.
+    // This process has a range of the other layout from before the loss of the registry.
     const [token, nonce] = [randomUUID(), randomUUID()];
     const answer = await support.getNextWorkId({
       token,
@@ -168,9 +168,9 @@ describe('a registry whose processes may have only some of the worker IDs', () =
   });
 });
 
-// `snowflake registry move` between real stores: processes that make ids all the time are rolled
-// from one to the other, some of them killed, and so is the command. No id is made twice, and no
-// call for one is refused.
+// `snowflake registry move` between real stores. A rollout moves processes that constantly generate
+// IDs, and some processes and the command are killed. The fleet generates no duplicate ID, and no
+// call for an ID fails.
 
 const FINGERPRINT = layouts.snowflake().fingerprint;
 const ID_BYTES = 8;
@@ -178,7 +178,7 @@ const PROCESS_COUNT = 4;
 
 const running = new Set<ChildProcess>();
 
-/** Others make the same meanwhile, or have made it. */
+/** Other specs share this build. */
 const library = compiledLibrary();
 const script = bundledScript('support/worker.mjs');
 
@@ -186,12 +186,12 @@ afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Processes that make ids, wherever their store is. */
+/** Child processes that generate IDs, for any store. */
 class ProcessFleet {
   readonly ids: bigint[] = [];
   readonly refused: string[] = [];
   private readonly members: { url: string; child: ChildProcess }[] = [];
-  /** The ids of a process may come in parts of eight bytes. */
+  /** A chunk of output can end inside an ID of eight bytes. */
   private note(rest: Buffer, given: Buffer): Buffer {
     const bytes = Buffer.concat([rest, given]);
     const end = bytes.length - (bytes.length % ID_BYTES);
@@ -221,7 +221,7 @@ class ProcessFleet {
       });
     listen(child.stdout);
     listen(child.stderr);
-    // By then all that it said is here.
+    // At `close`, all output of the process has arrived.
     let isOver = false;
     child.once('close', () => (isOver = true));
     await until(() => {
@@ -240,7 +240,7 @@ class ProcessFleet {
     running.delete(child);
   }
 
-  /** As a rollout does it, but that every second process is killed. */
+  /** Replaces processes as a rollout does, but kills every second process. */
   async roll(from: string, to: string, count: number): Promise<void> {
     for (let n = 0; n < count; n++) {
       await this.start(to);
@@ -253,7 +253,7 @@ class ProcessFleet {
   }
 }
 
-/** The command line, as a process of its own. */
+/** The command line as a separate process. */
 async function started(args: readonly string[], flags?: readonly string[]) {
   const program = new RunningProgram(await library, args, flags).listen();
   running.add(program.child);
@@ -285,7 +285,7 @@ class Operator {
     if (signal !== 'SIGKILL') throw new Error(`It ended by itself:\n${out}${err}`);
   }
 
-  /** A lease of a process that was killed ends with its time. */
+  /** The lease of a killed process ends when its time runs out. */
   async untilDone(goal: string): Promise<void> {
     let answer: Awaited<ReturnType<typeof answerOf>> | undefined;
     const isDone = async () => {
@@ -298,7 +298,7 @@ class Operator {
   }
 }
 
-/** A way to a server on which the first request with such words waits until something is done. */
+/** A proxy that delays the first request with these words until `meanwhile` has run. */
 async function heldBack(url: string, words: string, meanwhile: () => Promise<void>) {
   const { hostname, port } = new URL(url);
   let isAwaited = true;
@@ -328,7 +328,7 @@ async function heldBack(url: string, words: string, meanwhile: () => Promise<voi
 const doctor = async (url: string) => (await answerOf('doctor', '--support', url)).out;
 
 describe('snowflake registry move', () => {
-  // They wait most of the time, for leases of those that were killed.
+  // The cases run at once, because they mostly wait for the leases of killed processes.
   it.concurrent.each<[StoreName, StoreName]>([
     ['Redis', 'PostgreSQL'],
     ['PostgreSQL', 'etcd'],
@@ -344,7 +344,7 @@ describe('snowflake registry move', () => {
       expect(created).toMatchObject({ code: 0 });
       for (let n = 0; n < PROCESS_COUNT; n++) await fleet.start(from);
 
-      // Once the old registry has its half, the command waits until all processes know.
+      // Once the old registry has its half, the command waits until all processes have renewed.
       await operator.killedAt('Waiting for');
       expect(await doctor(from)).toContain(`${FINGERPRINT} (0 to 511)`);
       expect(await doctor(to)).toContain('This registry is closed');
@@ -356,7 +356,7 @@ describe('snowflake registry move', () => {
       await fleet.roll(from, to, 2);
       const early = await operator.move('--end');
       expect([early.code, early.err.includes('still held there')]).toEqual([1, true]);
-      // Back, undone, and once more.
+      // The fleet moves back with --undo, and forward again.
       await fleet.roll(to, from, 2);
       await operator.untilDone('--undo');
       expect(await operator.move()).toMatchObject({ code: 0 });
@@ -387,7 +387,7 @@ describe('snowflake registry move', () => {
     const move = (ends: string[], ...args: string[]) =>
       command(['registry', 'move', '--from', ends[0]!, '--to', ends[1]!, ...args]);
     const args = ['registry', 'move', '--from', from, '--to', other];
-    // Another operator is quicker.
+    // Another operator moves to a different store first.
     const first = typing('yes', async () => {
       expect(await move([from, to], '--yes')).toMatchObject({ code: 0 });
     });

@@ -1,5 +1,5 @@
 /**
- * Processes' worth of generators on any store, which make ids all the time.
+ * Generators in this process that act as a fleet: on any store, they constantly generate IDs.
  */
 import { startSnowflake, type RunningSnowflake } from 'nestjs-snowflake';
 import type { BitLayout } from 'nestjs-snowflake/core';
@@ -34,7 +34,7 @@ export class Fleet {
     this.members.push({ layout, running });
   }
 
-  /** As a rollout does it: one more, then one less. */
+  /** Replaces generators as a rollout does: one start, then one stop. */
   async roll(to: BitLayout, count: number): Promise<void> {
     for (let n = 0; n < count; n++) {
       await this.start(to);
@@ -42,7 +42,7 @@ export class Fleet {
     }
   }
 
-  /** @param at of the processes that run, in the order of their starts */
+  /** @param at index among the running generators, in the order of their starts */
   async stop(at = 0): Promise<void> {
     const [left] = this.members.splice(at, 1);
     await left!.running.close();

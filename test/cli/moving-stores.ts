@@ -1,5 +1,5 @@
 /**
- * A registry of its own on each store, by its URL, and how that loses all of its data.
+ * A new registry on each store by its URL, and the loss of all its data.
  */
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { Redis } from 'ioredis';
 import { registryTable } from '../../lib/stores/sql/index.js';
 import { SqlLab } from '../stores/sql-lab.js';
 
-/** A busy machine may keep an answer for longer than a second. */
+/** On a busy machine, an answer can take longer than a second. */
 const PATIENT_ETCD = 'requestTimeoutMs=3000';
 
 export type StoreName = 'Redis' | 'PostgreSQL' | 'MariaDB' | 'SQLite' | 'etcd' | 'a folder';
@@ -40,7 +40,10 @@ export class MovingStores {
     return Object.keys(this.stores) as StoreName[];
   }
 
-  /** How many fleets a store serves at once: each call of SQLite keeps this thread for its disk. */
+  /**
+   * How many fleets a store serves at once. SQLite gets fewer, because each of its calls blocks
+   * this thread.
+   */
   atOnceCount(name: StoreName): number {
     return name === 'SQLite' ? 2 : 8;
   }
@@ -52,7 +55,7 @@ export class MovingStores {
     return url;
   }
 
-  /** All that the registry of a URL keeps is gone. */
+  /** Deletes all data of the registry at a URL. */
   async forget(url: string): Promise<void> {
     await this.forgetting.get(url)!();
   }

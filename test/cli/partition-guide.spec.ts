@@ -1,7 +1,6 @@
 /**
- * The guide to partitions, followed: its migration by TypeORM and the same SQL by Drizzle turn a
- * table with rows into one with partitions, its functions read few of these, and its command keeps
- * and drops them day after day. That is in one file, since the guide promises it as a whole.
+ * The guide to partitions, step by step. A migration by TypeORM or Drizzle gives a filled table
+ * partitions, the functions of the guide read few of them, and the daily command maintains them.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +29,7 @@ mkdirSync(join(ROOT, '.data'), { recursive: true });
 const folder = mkdtempSync(join(ROOT, '.data', 'partitions-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The block of the guide in which a text stands, of this table, as a module. */
+/** Imports the block of the guide that contains a text, adapted to this table, as a module. */
 async function example<T>(text: string, table: string, more: [string, string][] = []): Promise<T> {
   const code = more.reduce(
     (all, [from, to]) => all.replaceAll(from, to),
@@ -46,7 +45,7 @@ describe.each(DIALECTS)('a migration on %s', (dialect) => {
   beforeAll(() => lab.open());
   afterAll(() => lab.close());
 
-  /** A table with rows of four days, and the file that `--sql` fills. */
+  /** Returns a table with rows of four days, and the SQL that `--sql` prints for it. */
   async function given(): Promise<{ table: string; ids: bigint[]; sql: string }> {
     const table = await lab.plainTable();
     const ids = [3, 2, 1, 0].map((days) => idAt(Date.now() - days * DAY_MS));
@@ -56,7 +55,10 @@ describe.each(DIALECTS)('a migration on %s', (dialect) => {
     return { table, ids, sql: out };
   }
 
-  /** The rows, what the daily command says, and where a row of another year goes. */
+  /**
+   * Returns the rows, the output of the daily command, and the partition of a row from another
+   * year.
+   */
   async function orderOf(table: string): Promise<unknown> {
     const ids = await lab.ids(table);
     const { code, out, err } = await lab.command(table, '--keep', '90d');
@@ -108,7 +110,7 @@ describe.each(DIALECTS)('a migration on %s', (dialect) => {
 
 type Asked = { readonly sql: string; readonly values: readonly unknown[] };
 
-/** A pool of pg in the eyes of the guide, which notes what it is asked. */
+/** A pool of pg for the code of the guide; it records each query. */
 class NotingPool {
   readonly asked: Asked[] = [];
 
@@ -187,8 +189,8 @@ describe.each(DIALECTS)('queries on %s', (dialect) => {
 });
 
 /*
- * The command day after day, by clocks that the test sets: what is kept, what is dropped, and what
- * becomes of rows that lie in the default partition.
+ * The daily command under clocks that the test sets: the kept partitions, the dropped ones, and the
+ * rows in the default partition.
  */
 describe('partitions under a test clock, on PostgreSQL', () => {
   const lab = new PartitionLab('postgres');
@@ -288,7 +290,7 @@ describe('partitions under a test clock, on PostgreSQL', () => {
     const lines = await run(table, '--keep', '10d');
     expect(lines.filter((line) => line.startsWith('dropped'))).toHaveLength(8);
     expect(await lab.dates(table)).toHaveLength(11 + 7);
-    // What was too old for a partition was never in one, and is not deleted.
+    // Rows that were too old for a partition were never in one, so they stay.
     expect(await lab.count(lab.restOf(table))).toBe(60 - 8 - 11);
   });
 

@@ -1,6 +1,6 @@
 /**
- * A table with partitions in a database of its own, on PostgreSQL or MariaDB, for what the command
- * `snowflake partitions` is to keep in order.
+ * A table with partitions in its own database, on PostgreSQL or MariaDB, for `snowflake
+ * partitions`.
  */
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
 import { Pool } from 'pg';
@@ -61,7 +61,7 @@ export class PartitionLab {
     return rows as Row[];
   }
 
-  /** A session of its own: `end` undoes what it has begun. */
+  /** A separate session; `end` rolls back its transaction. */
   async session(): Promise<{ run(sql: string): Promise<unknown>; end(): Promise<void> }> {
     if (this.postgres !== undefined) {
       const client = await this.postgres.connect();
@@ -87,7 +87,7 @@ export class PartitionLab {
     return `orders_${++this.tables}`;
   }
 
-  /** A table with the catch-all partition alone. */
+  /** A table with only the catch-all partition. */
   async table(): Promise<string> {
     const name = this.newName();
     for (const sql of CREATE[this.dialect]) await this.run(sql.replaceAll('$', name));
@@ -106,12 +106,12 @@ export class PartitionLab {
     );
   }
 
-  /** `DEFAULT` or `MAXVALUE`, by itself. */
+  /** Names the catch-all partition for a query. */
   restOf(table: string): string {
     return this.dialect === 'postgres' ? `${table}_default` : `${table} PARTITION (pmax)`;
   }
 
-  /** The same for one with a date, such as 20261125. */
+  /** Names the partition of a date, such as 20261125, for a query. */
   partOf(table: string, date: string): string {
     return this.dialect === 'postgres' ? `${table}_p${date}` : `${table} PARTITION (p${date})`;
   }
@@ -132,7 +132,7 @@ export class PartitionLab {
     return rows.flatMap(({ name }) => /p(\d{8})$/.exec(name as string)?.[1] ?? []).toSorted();
   }
 
-  /** The partitions that a query reads, as its plan has it. */
+  /** The partitions that a query reads, according to its plan. */
   async touched(query: string): Promise<string[]> {
     if (this.postgres !== undefined) {
       const rows = await this.run(`EXPLAIN (FORMAT JSON) ${query}`);
@@ -144,13 +144,13 @@ export class PartitionLab {
   }
 
   command(table: string, ...args: readonly string[]): Promise<Answer> {
-    // A busy machine is no reason to give up.
+    // A busy machine needs more patience.
     const patient = args.includes('--wait') ? [] : ['--wait', '300000'];
     return command(['partitions', '--url', this.url, '--table', table, ...patient, ...args]);
   }
 }
 
-/** An id of this time. */
+/** An ID with this time. */
 export function idAt(ms: number, sequence = 0, layout: BitLayout = layouts.snowflake()): bigint {
   return layout.compose({ timestampMs: ms, workerId: 7, sequence });
 }
@@ -158,7 +158,7 @@ export function idAt(ms: number, sequence = 0, layout: BitLayout = layouts.snowf
 export const dateOf = (ms: number): string =>
   new Date(ms).toISOString().slice(0, 10).replaceAll('-', '');
 
-/** What `--sql` prints, statement by statement. */
+/** The statements that `--sql` prints. */
 export const statementsIn = (lines: readonly string[]): string[] =>
   lines
     .filter((line) => !line.startsWith('--'))

@@ -1,6 +1,6 @@
 /**
- * `snowflake partitions` on a real PostgreSQL and a real MariaDB: a day is one partition, old ones
- * are dropped, no insert fails, and what lay in the wrong one is moved.
+ * `snowflake partitions` on a real PostgreSQL and a real MariaDB. Each day is one partition, old
+ * partitions are dropped, no insert fails, and rows in the wrong partition are moved.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { BitLayout, layouts } from 'nestjs-snowflake/core';
@@ -22,7 +22,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
     await lab.close();
   });
 
-  /** Rows of as many days up to now, all of them in the catch-all partition. */
+  /** A table with rows for this many days up to now, all in the catch-all partition. */
   async function filled(days: number): Promise<{ table: string; ids: bigint[] }> {
     const table = await lab.table();
     const nowMs = Date.now();
@@ -81,7 +81,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       const asked = await lab.command(table, '--keep', '30d');
       expect([asked.code, await lab.dates(table)]).toEqual([2, before]);
       const dry = await done(table, '--keep', '30d', '--dry');
-      // The oldest goes first, in whatever order the server tells of them.
+      // The command drops the oldest partition first, in whatever order the server lists them.
       expect(dry).toEqual(dry.toSorted());
       const deleted = await noDeletion();
       const keptFromMs = Date.now() - 30 * DAY_MS;
@@ -93,13 +93,13 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       );
       const rest = await lab.ids(table);
       const kept = ids.filter((id) => id >= idAt(keptFromMs));
-      // The day in which the border lies is kept as a whole.
+      // The day that contains the limit is kept completely.
       expect(ids.slice(-rest.length)).toEqual(rest);
       expect(rest.length - kept.length).toBeLessThanOrEqual(PER_DAY);
       expect((await lab.dates(table))[0]).toBe(dateOf(keptFromMs));
     });
 
-    /** PostgreSQL usually tells of this partition after all others from now on. */
+    /** After this call, PostgreSQL usually lists this partition last. */
     async function attachedLast(part: string): Promise<void> {
       const [row] = await lab.run(
         `SELECT pg_get_expr(relpartbound, oid) AS bound FROM pg_class WHERE relname = '${part}'`,
@@ -108,7 +108,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       await lab.run(`ALTER TABLE ${table} ATTACH PARTITION ${part} ${String(row?.['bound'])}`);
     }
 
-    /** From now on a deletion fails, which shows that none was made. */
+    /** After this call each deletion fails, so a successful run proves that it deleted no row. */
     async function noDeletion(): Promise<RegExp> {
       await lab.run(
         dialect === 'mariadb'
@@ -131,7 +131,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       table,
       offsets.map((ms) => idAt(midnightMs + ms)),
     );
-    // What is not behind this day lies in the partitions that were made ahead.
+    // Rows after this day are in the partitions made ahead.
     expect(await lab.count(lab.restOf(table))).toBe(dialect === 'postgres' ? 3 : 0);
     const far = idAt(midnightMs + 300 * DAY_MS);
     await lab.insert(table, [far]);
@@ -380,9 +380,9 @@ function startOf(ms: number, by: string): number {
   return (Math.floor((ms / DAY_MS - since) / days) * days + since) * DAY_MS;
 }
 
-/** The first id of this day, or of one so many days later. */
+/** The first ID of this day, or of the day this many days later. */
 const idAtMidnight = (days: number): bigint =>
   idAt((Math.floor(Date.now() / DAY_MS) + days) * DAY_MS) - 7n * 4096n;
 
-/** Of the first day of 2025. */
+/** The bounds of the first day of 2025. */
 const BOUNDS = ['2025-01-01', '2025-01-02'].map((day) => idAt(Date.parse(day)) - 7n * 4096n);

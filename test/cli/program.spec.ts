@@ -1,6 +1,6 @@
 /**
- * The real program as a process: exit codes, streams, a reader that goes, Ctrl-C, and whichever
- * client of Redis is installed.
+ * The real program as a process: exit codes, streams, a closed output, Ctrl-C, and each Redis
+ * client.
  */
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -24,7 +24,7 @@ const layout = layouts.snowflake();
 const timestampMs = Date.parse('2026-11-21T09:00:00Z');
 const idAt = (count: number) => layout.compose({ timestampMs: timestampMs + count, workerId: 7 });
 
-/** Others use it too. */
+/** Other specs share this build. */
 let folder: string;
 const links = mkdtempSync(join(tmpdir(), 'snowflake-program-'));
 beforeAll(async () => {
@@ -58,7 +58,7 @@ describe('the program', () => {
     };
     expect(Object.keys(bin).toSorted()).toEqual([name, 'snowflake']);
     for (const [at, path] of Object.entries(bin)) {
-      // As npm installs it.
+      // npm installs such a link.
       symlinkSync(join(folder, path), join(links, at));
       const { status, stdout } = spawnSync(process.execPath, [join(links, at), 'decode', '7']);
       expect({ at, status, said: String(stdout).slice(0, 2) }).toEqual({
@@ -100,7 +100,7 @@ describe('the program', () => {
     chmodSync(join(root, 'shop'), mode);
     const main = join(folder, 'dist', 'esm', 'cli', 'main.js');
     const doctor = [process.execPath, main, 'doctor', '--support', `file:${root}?namespace=shop`];
-    // Modes are nothing to root but for this.
+    // File modes do not bind root without this.
     const as = process.getuid?.() === 0 ? ['setpriv', '--bounding-set', '-dac_override'] : [];
     const [program, ...args] = [...as, ...doctor];
     const { status, stdout } = spawnSync(program!, args, { encoding: 'utf8' });
@@ -115,7 +115,7 @@ describe('the program', () => {
     const refused = await new RunningProgram(folder, args, flags).listen().end();
     expect(refused.code).toBe(2);
     expect(refused.err).toContain('npm install ioredis');
-    // Where npx puts what it runs outside of a project.
+    // npx puts packages here if it runs outside of a project.
     const bin = join(links, '_npx', '1f2e', 'node_modules', '.bin');
     mkdirSync(bin, { recursive: true });
     symlinkSync(join(folder, 'dist', 'esm', 'cli', 'main.js'), join(bin, 'nestjs-snowflake'));
@@ -148,7 +148,7 @@ describe('streams', () => {
     }
     const program = start('decode', '--json');
     Readable.from(counted()).pipe(program.child.stdin);
-    // Nobody reads what it says, so that it comes to a halt.
+    // The test does not read the output, so the program has to pause.
     let before = -1;
     let stoodStill = 0;
     await until(() => {
@@ -187,7 +187,7 @@ describe('streams', () => {
   });
 });
 
-// Every command that takes a URL works with whichever client of Redis is installed, the only one.
+// With any Redis client as the only one installed, every command that takes a URL works.
 describe('a single Redis client', () => {
   const PACKAGES = ['ioredis', 'redis', 'iovalkey', '@valkey/valkey-glide'];
 

@@ -1,5 +1,5 @@
 /**
- * A forced release never shortens a range: whoever gets the worker id starts behind it.
+ * A forced release never shortens a range: the next holder of the worker ID starts above it.
  */
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -38,7 +38,7 @@ function world() {
   return { tenant: tenants.of(namespace), release, key, store };
 }
 
-/** The same store, with something happening between the look and the release, the first time. */
+/** The same store, but `disturb` runs once between the read and the release. */
 async function disturbed(store: RegistryInspector, disturb: () => Promise<unknown>, token: string) {
   let isDone = false;
   const disturbing: RegistryInspector = {
@@ -159,7 +159,7 @@ describe('release', () => {
     const sent = { ...held };
     await tenant.renew(held);
     await untilTime(held.nowMs!);
-    // Its answer was lost: the same nonces once more, by which the chain does not go on.
+    // The answer was lost, so the holder repeats the same nonces, and the chain does not advance.
     const repeat = () => tenant.renew(sent);
     expect(await disturbed(store(), repeat, held.lease.token)).toBeUndefined();
     expect(sent.lease.haveMs).toBeGreaterThan(held.lease.haveMs);
@@ -225,12 +225,12 @@ interface Range {
   ceilingMs: number;
 }
 
-/** Leases, renews and sometimes repeats a renewal; notes every range it was ever answered. */
+/** Leases, renews and sometimes repeats a renewal; records every granted range. */
 async function live(tenant: Tenant, ranges: Range[], isOver: () => boolean): Promise<void> {
   let held: Held | undefined;
   let range: Range | undefined;
   while (!isOver()) {
-    // Lives go on at their own pace, so that they meet the releases anywhere.
+    // Random pauses make the renewals meet the releases at any point.
     await sleep(Math.random() * 20);
     if (held === undefined) {
       const terms = { ttlMs: 120, minRangeMs: 10, workerIdMax: 2 };
@@ -242,7 +242,7 @@ async function live(tenant: Tenant, ranges: Range[], isOver: () => boolean): Pro
     }
     const sent = { ...held, lease: held.lease };
     const answer = await tenant.renew(held);
-    // The answer was lost and the question is asked again, with the same nonces.
+    // The answer was lost, so the holder repeats the request with the same nonces.
     const again = Math.random() < 0.5 ? await tenant.renew(sent) : undefined;
     for (const each of [answer, again]) {
       if (each?.status === 'ok') range!.ceilingMs = Math.max(range!.ceilingMs, each.ceilingMs);

@@ -1,5 +1,5 @@
 /**
- * Runs a command in this process and keeps what it writes.
+ * Runs a command in this process and captures its output.
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
@@ -36,9 +36,9 @@ export interface Answer {
 export interface World {
   readonly stdin?: Input | string;
   readonly env?: Record<string, string>;
-  /** Standard output and error are a terminal. */
+  /** True if standard output and error are a terminal. */
   readonly isTTY?: boolean;
-  /** The file that was started. */
+  /** The path of the started program. */
   readonly program?: string;
 }
 
@@ -66,14 +66,14 @@ export async function command(args: readonly string[], world: World = {}): Promi
   return { code, ...said, lines: said.out.split('\n').slice(0, -1) };
 }
 
-/** What `snowflake sql` prints for these arguments. */
+/** The output of `snowflake sql` for these arguments. */
 export async function printed(args: readonly string[]): Promise<string> {
   const { code, out, err } = await command(['sql', ...args]);
   if (code !== 0) throw new Error(err);
   return out;
 }
 
-/** Somebody at a terminal; `before` happens while the question stands. */
+/** A user who types an answer at a terminal; `before` runs while the question waits. */
 export function typing(answer: string, before: () => Promise<unknown> = async () => {}): Input {
   async function* keys() {
     await before();
@@ -83,21 +83,21 @@ export function typing(answer: string, before: () => Promise<unknown> = async ()
 }
 
 /*
- * What somebody who may write to the Redis puts into a registry: names that steer a terminal or a
- * page, lines that are none, and very long ones.
+ * Entries that an attacker with write access to Redis can store in a registry: control characters,
+ * HTML, malformed lines and very long strings.
  */
 
 export const LONG = 200_000;
-/** ESC, C1, bell, delete, an override of direction, zero-width, line separators, a tag. */
+/** ESC, C1, bell, delete, a bidi override, zero-width characters, line separators, a tag. */
 export const STEERING =
   '\u001b[2J\u001b]0;t\u0007\u009b1m\u007f\u202e\u2066\u200b\u2028\u2029\u{e0041}';
-/** None of it may be in what people see. */
+/** No output for people may contain a match. */
 export const STEERS = /[^\P{C}\n]|[\p{Zl}\p{Zp}]|\p{Default_Ignorable_Code_Point}/u;
 
 const label = (host: unknown, application: unknown, pid: unknown = 7) =>
   JSON.stringify({ host, pid, application });
 
-/** What stands behind the number of a worker id, and how its host is to be shown. */
+/** The labels of hostile holders, and the host that the output must show for each. */
 const LABELS: readonly (readonly [label: string, format: string])[] = [
   ['null', '(unreadable)'],
   ['[1]', '(unreadable)'],
@@ -112,11 +112,11 @@ const LABELS: readonly (readonly [label: string, format: string])[] = [
 ];
 
 export interface Planted {
-  /** How the host of each is to be shown, by worker id. */
+  /** The expected host in the output, by worker ID. */
   readonly hosts: ReadonlyMap<number, string>;
 }
 
-/** Puts holders from worker id 100 on into the registry. */
+/** Stores hostile holders in the registry, from worker ID 100 on. */
 export async function plant(redis: Redis, key: string): Promise<Planted> {
   const untilMs = Date.now() + 60_000;
   const hosts = new Map<number, string>();
@@ -128,13 +128,13 @@ export async function plant(redis: Redis, key: string): Promise<Planted> {
     await redis.hset(key, `r:${workerId}`, line);
     hosts.set(workerId, host);
   }
-  // What is no row at all is a worker id that nobody can lease.
+  // A malformed row makes its worker ID impossible to lease.
   await redis.hset(key, 'r:99', 'garbage', 'r', '1', 'c7', 'x');
   return { hosts };
 }
 
 /*
- * A way to run the compiled bin, and to hear all it says.
+ * Starts the compiled program and captures its output.
  */
 
 export class RunningProgram {
@@ -149,11 +149,11 @@ export class RunningProgram {
     this.child = spawn(process.execPath, [...nodeOptions, main, ...args], { env });
     this.ended = once(this.child, 'close');
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => (this.err += text));
-    // A program that ends early does not read what it is sent.
+    // A program that ends early does not read its whole input.
     this.child.stdin.on('error', () => undefined);
   }
 
-  /** Keeps what comes on standard output. */
+  /** Captures standard output. */
   listen(): this {
     this.child.stdout.setEncoding('utf8').on('data', (text: string) => (this.out += text));
     return this;
@@ -165,7 +165,7 @@ export class RunningProgram {
   }
 }
 
-/** The flags of a process that is killed as it says this, before it does anything more. */
+/** Node flags for a process that is killed as soon as it writes these words. */
 export function killedSaying(words: string): string[] {
   const script = `const { stderr, pid } = process;
     const write = stderr.write;
@@ -176,7 +176,7 @@ export function killedSaying(words: string): string[] {
   return ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
 }
 
-/** The flags of a process in which these packages are as good as not installed. */
+/** Node flags for a process that cannot find these packages. */
 export function withoutPackages(names: readonly string[]): string[] {
   const hook = `export const resolve = (name, context, next) => {
     if (!${JSON.stringify(names)}.includes(name)) return next(name, context);
@@ -186,7 +186,7 @@ export function withoutPackages(names: readonly string[]): string[] {
   return ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
 }
 
-// Processes that lease from a registry, one by one: what the commands look at.
+// Processes that lease from a registry, for the commands to show.
 
 export interface Held extends LeaseGrant {
   lease: WorkerLease;
@@ -220,7 +220,7 @@ export class Tenant {
     private readonly redis: Redis,
   ) {}
 
-  /** For the next worker id of its own, unless others are given. */
+  /** Requests the next worker ID, unless `given` names a range. */
   ask(given: Partial<LeaseRequest> = {}): { request: LeaseRequest; answer: Promise<LeaseAnswer> } {
     const next = given.workerIdMax === undefined ? this.count++ : 0;
     const request: LeaseRequest = {
@@ -240,12 +240,12 @@ export class Tenant {
     return { request, answer: settled.then(() => this.support.getNextWorkId(request)) };
   }
 
-  /** @throws Error for anything but a grant */
+  /** @throws Error for any answer except a grant */
   async acquire(given: Partial<LeaseRequest> = {}): Promise<Held> {
     const { request, answer } = this.ask(given);
     let grant = await answer;
     while (grant.status === 'wait') {
-      // The store's own clock decides, and says for how long.
+      // The store decides how long to wait.
       await sleep(grant.waitMs);
       grant = await this.support.getNextWorkId(request);
     }
@@ -253,7 +253,7 @@ export class Tenant {
     return { ...grant, lease: leaseOf(request, grant) };
   }
 
-  /** Prolongs it as a keeper would; the chain of nonces goes on. */
+  /** Renews the lease as a keeper does; the chain of nonces advances. */
   async renew(held: Held): Promise<LeaseAnswer> {
     const answer = await this.support.refreshAlive(held.lease);
     if (answer.status !== 'ok') return answer;

@@ -1,5 +1,5 @@
 /**
- * `snowflake sql`: what it refuses to print, and what it prints, run on real databases.
+ * `snowflake sql`: the arguments that it rejects, and its SQL on real databases.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -46,8 +46,8 @@ describe('snowflake sql', () => {
 });
 
 /*
- * Worker ids that no process leases, for ids made in SQL: a field above the worker id splits them,
- * and changes nothing else of the layout.
+ * Worker IDs that no process leases, for IDs made in SQL. A field above the worker ID reserves them
+ * and leaves the rest of the layout unchanged.
  */
 describe('reserved workers', () => {
   const layout = new BitLayout({
@@ -59,7 +59,7 @@ describe('reserved workers', () => {
     ],
   });
 
-  // Hundreds of leases, of which each would be logged.
+  // Otherwise each of hundreds of leases would be logged.
   beforeAll(() => Logger.overrideLogger(['error']));
   afterAll(() => Logger.overrideLogger(['log', 'warn', 'error']));
 
@@ -96,10 +96,11 @@ describe('reserved workers', () => {
   });
 });
 
-// `snowflake sql` on a real PostgreSQL: no id twice, with six sessions, rollbacks, a clock that is
-// set back, and ticks too short for what is asked. The function that everybody copies fails here.
+// `snowflake sql` on a real PostgreSQL generates no duplicate ID: with six sessions, rollbacks, a
+// clock that is set back, and too few IDs in a tick. A function that many sites recommend fails
+// here.
 
-/** A schema of its own, with functions as they are printed and a clock in the hands of the test. */
+/** A separate schema with the printed functions, and a clock that the test sets. */
 class SqlIdsLab {
   readonly schema = `ids_${randomUUID().replaceAll('-', '')}`;
   readonly pool = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 12 });
@@ -117,14 +118,14 @@ class SqlIdsLab {
     await this.pool.end();
   }
 
-  /** @returns the function's name with its schema */
+  /** @returns the name of the function with its schema */
   async install(name: string, args: readonly string[]): Promise<string> {
     const full = `${this.schema}.${name}`;
     await this.pool.query(await printed(['--name', full, ...args]));
     return full;
   }
 
-  /** The same function, but it reads the clock of the test. */
+  /** Installs the same function, but with the clock of the test. */
   async installOnTestClock(name: string, args: readonly string[]): Promise<string> {
     const full = `${this.schema}.${name}`;
     const sql = await printed(['--name', full, ...args]);
@@ -145,7 +146,7 @@ class SqlIdsLab {
     return rows.map(({ id }) => BigInt(id));
   }
 
-  /** What sessions of their own got at the same time, committed or rolled back. */
+  /** The IDs of concurrent sessions, from committed and rolled-back transactions. */
   async crowd(name: string, { sessions = 6, rounds = 12, count = 500 } = {}): Promise<bigint[]> {
     const one = async (at: number) => {
       const client = await this.pool.connect();
@@ -168,13 +169,13 @@ describe('IDs from PostgreSQL', () => {
   beforeAll(() => lab.open());
   afterAll(() => lab.close());
 
-  /** 16 ids a tick, so that a few sessions are too fast for it. */
+  /** 16 IDs a tick, so a few sessions exceed it. */
   const NARROW = ['--fields', 'timestamp:41,worker:10,sequence:4', '--worker', '7'];
 
   const twice = (ids: readonly bigint[]) => ids.length - new Set(ids).size;
 
   /**
-   * As in the answers and gists on the web: a sequence modulo the ids of a tick, under the clock.
+   * The function that many sites recommend: a sequence modulo the IDs of a tick, below the clock.
    */
   async function copiedFunction(sequenceBits: number): Promise<string> {
     const name = `${lab.schema}.copied_${sequenceBits}`;
@@ -353,8 +354,8 @@ describe('IDs from PostgreSQL', () => {
 });
 
 /*
- * `snowflake sql --dialect mariadb` on a real MariaDB: no id twice, with six sessions, rollbacks
- * and a clock that is set back.
+ * `snowflake sql --dialect mariadb` on a real MariaDB generates no duplicate ID: with six sessions,
+ * rollbacks and a clock that is set back.
  */
 describe('IDs from MariaDB', () => {
   const database = `ids_${randomUUID().replaceAll('-', '')}`;
@@ -375,7 +376,7 @@ describe('IDs from MariaDB', () => {
     await pool.end();
   });
 
-  /** The statements as the client program reads them: DELIMITER is for it, not for the server. */
+  /** Splits the statements as the client program does; the server does not accept DELIMITER. */
   function statementsOf(sql: string): string[] {
     const [plain = '', body = ''] = sql.split('DELIMITER $$');
     const procedure = body.replace(/\$\$\s*DELIMITER ;\s*$/, '');

@@ -1,5 +1,5 @@
 /**
- * workers, registry and doctor against real servers of Redis.
+ * workers, registry and doctor on real Redis servers.
  */
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -33,7 +33,7 @@ async function server(...args: string[]): Promise<string> {
   return started.url;
 }
 
-/** Takes connections and says nothing. */
+/** Accepts connections and never answers. */
 async function silentPort(): Promise<number> {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket.resume()));
@@ -67,12 +67,12 @@ describe('a registry ahead of its store', () => {
     const redis = new Redis(REDIS_URL);
     const support = await supportOf(at[1]!, new Map());
     await leased(support, { fingerprint });
-    // As a store whose clock was a year ahead for a moment leaves it.
+    // The state after the store's clock was a year ahead for a moment.
     await changeHeader(redis, key, { slewMs: 365 * 24 * 3_600_000 });
     const { workerId, ceilingMs } = await leased(support, { fingerprint });
     const dry = await command(['registry', 'settle', '--dry', ...at]);
     expect(dry).toMatchObject({ code: 0, out: expect.stringContaining(`${workerId} (held)`) });
-    // A question mark would stand for a character that steers the terminal.
+    // A question mark would replace a control character.
     expect(dry.out).not.toContain('?');
     expect((await findings(...at)).found).toContainEqual(
       expect.objectContaining({ level: 'warning', topic: 'clock' }),
@@ -95,7 +95,7 @@ describe('locks ahead of their store', () => {
     const locks = redisLocks({ redis, namespace: namespaceOf(at), lossWindowMs: 0 });
     const asked = { lock: 'job', holder: 'x', label: 'x', ttlMs: 1000, longestMs: 1000, have: 0n };
     await locks.acquire(asked);
-    // As a clock that was a day ahead leaves it, which nobody contradicted.
+    // The state after the clock was a day ahead, and no process corrected it.
     await redis.hincrby(locks.key, 'slew', DAY_MS);
     expect(await locks.acquire(asked)).toMatchObject({ status: 'ok' });
     const dry = await command(['registry', 'settle', '--dry', ...at]);
@@ -112,7 +112,7 @@ describe('locks ahead of their store', () => {
 });
 
 describe('an unreachable store', () => {
-  // ioredis keeps a timer of two seconds after a connection that failed.
+  // ioredis keeps a timer of two seconds after a failed connection.
   afterAll(() => sleep(2100));
 
   it.each([
@@ -186,7 +186,7 @@ describe('workers', () => {
     expect([code, out]).toEqual([1, '']);
     expect(err).toContain(`(snowflake:{${namespaceOf(at)}}:registry)`);
     expect(await command(['workers', '--json', ...at])).toMatchObject({ code: 1, out: '', err });
-    // The namespace may be misspelt: each command names the key it looked for.
+    // The namespace may be misspelled, so each command names the key that it read.
     expect(await command(['release', '1', ...at])).toMatchObject({ code: 1, out: '', err });
     expect(await command(['registry', 'inspect', ...at])).toMatchObject({ code: 1 });
     expect((await command(['doctor', ...at])).out).toContain('None yet');

@@ -1,6 +1,6 @@
 /**
- * What endangers the leases in a store, as an operator reads it: by `snowflake doctor`, and where
- * it is a setting also in the log of each process, which is what `advice()` gives.
+ * Dangers to the leases in a store, as `snowflake doctor` reports them. If a setting is the cause,
+ * `advice()` also puts it in the log of each process.
  */
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
@@ -42,7 +42,7 @@ describe('store findings', () => {
   };
   const create = (url: string) => command(['registry', 'create', '--yes', '--support', url]);
 
-  /** As a process logs it at its start. */
+  /** The advice that a process logs at its start. */
   async function adviceAt(url: string): Promise<string> {
     const support = await supportOf(url, new Map());
     const advice = await support.advice!();
@@ -94,7 +94,7 @@ describe('store findings', () => {
       const isFollowed = async () => (await doctor(primary!)).lines.join().includes('follows this');
       await until(isFollowed);
       expect((await doctor(servers[0]!.url)).lines.join()).not.toContain('follows this');
-      // Not read only, as a replica of MariaDB is where nobody says otherwise.
+      // A replica of MariaDB accepts writes by default.
       await create(replica!);
       const { lines } = await doctor(replica!);
       expect(lines).toContainEqual(expect.stringMatching(/replication .* still accepts writes/));
@@ -193,8 +193,8 @@ describe('store findings', () => {
 });
 
 /*
- * A registry that somebody else has written to, on a real Redis: no line of it hides another,
- * steers the terminal or floods it.
+ * A registry with hostile entries on a real Redis: no entry hides another one, controls the
+ * terminal or floods it.
  */
 describe('hostile registry', () => {
   const REDIS_URL = process.env['REDIS_URL']!;
@@ -331,8 +331,8 @@ describe('hostile registry', () => {
 });
 
 /*
- * The commands of an operator on every store that has a registry, from the first lease to the
- * release: each says the same of each.
+ * The commands of an operator, with the same results on every store, from the first lease to the
+ * release.
  */
 describe('every store', () => {
   const lab = new SqlLab();
@@ -432,7 +432,7 @@ describe('every store', () => {
     });
   });
 
-  /** The rows that a URL names. */
+  /** The rows behind a URL. */
   function rowsAt(url: string): RowStore {
     const { protocol, pathname, searchParams } = new URL(url);
     if (protocol === 'file:') {
@@ -446,7 +446,7 @@ describe('every store', () => {
     return storeOf(parsed.dialect, connectionOfUrl(parsed), parsed.options);
   }
 
-  /** While the clock of the store is ahead somebody leases by it, who knows no better. */
+  /** Leases a worker ID while the clock of the store is ahead. */
   async function leasedAhead(url: string, aheadMs: number) {
     const rows = rowsAt(url);
     const support = new RegistrySupport({

@@ -1,7 +1,7 @@
 /**
- * `snowflake sql --widen` on a shop of ten tables with rows, as TypeORM makes it with generated
- * keys: integers, UUIDs and texts. There, TypeORM finds nothing to change for `@SnowflakeId()`, and
- * inserts; and back, the schema and the rows are what they were.
+ * `snowflake sql --widen` on the ten filled tables of a shop that TypeORM created with generated
+ * keys. Afterwards TypeORM finds nothing to change for `@SnowflakeId()`, and inserts rows. `--back`
+ * restores the schema and the rows.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
@@ -25,7 +25,7 @@ import {
 import { startApplication, mariadb, postgres } from '../orm/typeorm/support/databases.js';
 import { command, type Answer } from './run-command.js';
 
-/** The entities before the application takes over ids of this library, or after. */
+/** The entities before the application adopts this library, or after. */
 function shop(isAfter: boolean) {
   const number = () =>
     isAfter ? SnowflakeId({ comment: 'c' }) : PrimaryGeneratedColumn({ comment: 'c' });
@@ -147,7 +147,7 @@ function shop(isAfter: boolean) {
   return { Customer, Profile, Visit, Category, Product, Coupon, Order, OrderLine, Payment };
 }
 
-/** Those with a key of their own. */
+/** The tables with a key of their own. */
 const TABLES = [
   'customer',
   'visit',
@@ -159,7 +159,7 @@ const TABLES = [
   'payment',
 ];
 
-/** What refers to what, by values that no key changes. */
+/** The references between rows, by values that no change of keys affects. */
 const REFERENCES = {
   lines: `SELECT o.note, c.email, p.name, u.percent, f.nick FROM order_line l
     JOIN "order" o ON o.id = l."orderId" JOIN customer c ON c.id = o."customerId"
@@ -264,7 +264,7 @@ describe.each([postgres, mariadb])('a shop on $name', (driver) => {
 
   async function references(): Promise<Record<string, unknown[]>> {
     const all = Object.entries(REFERENCES).map(async ([name, sql]) => {
-      // A driver gives a bigint as text.
+      // A driver returns a bigint as a string.
       const found = await query(sql);
       return [name, found.map((row) => Object.values(row).map(String))];
     });
@@ -333,7 +333,7 @@ describe.each([postgres, mariadb])('a shop on $name', (driver) => {
 
     await run(forward);
     expect(await references()).toEqual(was.references);
-    // The rows are numbered by their time.
+    // The rows are numbered in the order of their time.
     const emails = await query(`SELECT c.email, m.old_id FROM customer c
       JOIN customer_old_ids m ON m.id = c.id ORDER BY c.id`);
     const given = (was.rows['customer'] as { id: string; email: string }[]).toSorted((a, b) =>
@@ -346,7 +346,7 @@ describe.each([postgres, mariadb])('a shop on $name', (driver) => {
     expect(types).toEqual([{ type: 'bigint' }]);
     await insertWithUs();
 
-    // An id that does not fit undoes it, or lets nothing begin.
+    // If an ID does not fit, PostgreSQL rolls back and MariaDB does not begin.
     const wide = await schema();
     await expect(run(back)).rejects.toThrow(isPostgres ? 'integer out of range' : 'Out of range');
     expect(await schema()).toEqual(wide);
@@ -354,7 +354,7 @@ describe.each([postgres, mariadb])('a shop on $name', (driver) => {
     await query(`DELETE FROM product WHERE id > ${2n ** 53n}`);
     await run(back);
     expect(await schema()).toEqual(was.schema);
-    // A newer row has a key of the old kind.
+    // A newer row gets a key of the old type.
     expect(
       await query(`SELECT o.note, c.email FROM "order" o JOIN customer c
       ON c.id = o."customerId" WHERE o.note = 'new'`),
@@ -424,7 +424,7 @@ describe.each([postgres, mariadb])('a shop on $name', (driver) => {
     await query('DROP TABLE digits');
   });
 
-  /** With `@SnowflakeId()`, for which TypeORM has nothing to change. */
+  /** Inserts rows with `@SnowflakeId()`; TypeORM has nothing to change in the schema. */
   async function insertWithUs(): Promise<void> {
     const after = shop(true);
     const options = { ...database.options, entities: Object.values(after), synchronize: false };

@@ -1,5 +1,5 @@
 /**
- * The parts of an id, as text for people and as JSON for programs. In JSON an id is text, because a
+ * The parts of an ID, as text for people and as JSON for programs. In JSON an ID is text, because a
  * JavaScript number loses its last digits.
  */
 import type { BitLayout } from '../core/index.js';
@@ -12,7 +12,7 @@ export function idRecord(layout: BitLayout, id: bigint) {
   return { id: String(id), time: utcText(timestampMs), timestampMs, workerId, sequence, fields };
 }
 
-/** @param title the id as it was written */
+/** @param title the ID as it was written */
 export function idLines(layout: BitLayout, id: bigint, title: string): string[] {
   const { time, timestampMs, workerId, sequence, fields } = idRecord(layout, id);
   const rows = [
@@ -27,7 +27,7 @@ export function idLines(layout: BitLayout, id: bigint, title: string): string[] 
 }
 
 /*
- * Draws the bits of an id:
+ * Draws the bits of an ID:
  *
  *      63 62            22 21     12 11        0
  *     |  | 41 timestamp   | 10 worker | 12 sequence |
@@ -41,7 +41,7 @@ interface Cell {
   readonly lines: readonly string[];
 }
 
-/** @param values the fields of an id; without them only the layout is drawn */
+/** @param values the fields of an ID; without them only the layout is drawn */
 export function bitDiagram(layout: BitLayout, values?: Readonly<Record<string, number>>): string[] {
   const cells = layout.fields.map(({ name, bits, shift }) => {
     const value = values?.[name];
@@ -84,7 +84,7 @@ const textOf = ({ positions, lines }: Cell, at: number): string =>
   (lines[at] ?? '').padEnd(positions.length);
 
 /*
- * The presets an id can be of: lines that `snowflake decode` puts under the parts of an id read
+ * The presets an ID can be of: lines that `snowflake decode` puts under the parts of an ID read
  * with the default layout, and a record of `--json`.
  */
 

@@ -1,6 +1,6 @@
 /**
- * The options --form and --public decide how ids are written in arguments and output. The key of
- * public ids comes from the environment, since every user of the machine would see an argument.
+ * The options --form and --public decide how IDs are written in arguments and output. The key of
+ * public IDs comes from the environment, since every user of the machine would see an argument.
  */
 import { ApiKeys } from '../api-keys/api-keys.js';
 import { publicIds, textForms, type TextForm } from '../core/index.js';

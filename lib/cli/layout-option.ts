@@ -104,7 +104,7 @@ export function readFields(text: string): FieldSpec[] {
 }
 
 /*
- * Tells whether ids of a layout can follow those that exist, in words and as JSON for programs. The
+ * Tells whether IDs of a layout can follow those that exist, in words and as JSON for programs. The
  * judgement is moveAfter() of core; here are its consequences.
  */
 
@@ -172,7 +172,7 @@ function sentencesOf(facts: AfterFacts): string[] {
 }
 
 /*
- * The limits of a layout in numbers: how long it lasts, how many workers and how many ids it has.
+ * The limits of a layout in numbers: how long it lasts, how many workers and how many IDs it has.
  */
 
 /** A JavaScript number with more bits is not exact. */

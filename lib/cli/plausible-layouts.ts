@@ -1,7 +1,7 @@
 /**
- * Guesses which presets an id can be of, most likely first, because an id does not name its layout.
- * A preset is plausible if the time of the id lies between 2010, or its epoch, and now. The most
- * likely has the shortest description. Ids are mostly recent, of a low worker id and early in their
+ * Guesses which presets an ID can be of, most likely first, because an ID does not name its layout.
+ * A preset is plausible if the time of the ID lies between 2010, or its epoch, and now. The most
+ * likely has the shortest description. IDs are mostly recent, of a low worker ID and early in their
  * tick, while bits of another system read as random numbers in these fields.
  */
 import { layouts } from '../core/layout/presets.js';
@@ -15,7 +15,7 @@ export interface PlausibleLayout {
 }
 
 const DAY_MS = 86_400_000;
-/** Twitter announced the first Snowflake ids in this month. */
+/** Twitter announced the first Snowflake IDs in this month. */
 const FIRST_OF_ALL_MS = Date.UTC(2010, 5, 1);
 
 const PRESETS = Object.entries(layouts).map(([name, preset]) => ({ name, layout: preset() }));

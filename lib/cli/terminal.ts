@@ -130,7 +130,7 @@ export interface Environment {
  * Guarantee: memory holds one chunk and the start of one line, however long the input is.
  */
 
-/** No text of an id is longer, so the start of a line is enough to refuse it. */
+/** No text of an ID is longer, so the start of a line is enough to refuse it. */
 const LINE_LENGTH_MAX = 1000;
 
 /** Yields the lines of each chunk as it arrives, so that they are answered at once. */
@@ -145,12 +145,12 @@ export async function* lineChunks(
     rest = lines.pop()!;
     if (lines.length > 0) yield lines;
   }
-  // Half a character at the end becomes a wrong character, so no id ends there.
+  // Half a character at the end becomes a wrong character, so no ID ends there.
   rest += decoder.decode();
   if (rest !== '') yield [rest];
 }
 
-/** The ellipsis, which no id contains, keeps a cut line from being read as an id. */
+/** The ellipsis, which no ID contains, keeps a cut line from being read as an ID. */
 function cut(line: string): string {
   return line.length <= LINE_LENGTH_MAX ? line : `${line.slice(0, LINE_LENGTH_MAX)}…`;
 }

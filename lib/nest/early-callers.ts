@@ -1,5 +1,5 @@
 /**
- * The callers that wait for an id before the start has begun. One that an async factory or a
+ * The callers that wait for an ID before the start has begun. One that an async factory or a
  * constructor awaits keeps Nest from ever beginning it.
  *
  * Guarantee: a wait that the start does not end is in the log after 5 s, once, with its cure.

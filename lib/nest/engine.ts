@@ -1,6 +1,6 @@
 /**
  * One generator put together: config and support -> lease window -> keeper -> generator -> IdMaker,
- * or a generator that needs no worker id -> IdMaker.
+ * or a generator that needs no worker ID -> IdMaker.
  *
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
  * Guarantee: a line of log about a lease never changes it, whatever the application's logger does.
@@ -31,7 +31,7 @@ import type { SnowflakeConfig } from './resolve-options.js';
 
 /** The parts of a generator that belong together; nobody else sees them. */
 export interface Engine {
-  /** The keeper sees to it that there are ids. */
+  /** The keeper sees to it that there are IDs. */
   readonly keeper: Pick<Keeper, 'start' | 'refresh' | 'stop'>;
   readonly idMaker: IdMaker;
   readonly early: EarlyCallers;
@@ -39,11 +39,11 @@ export interface Engine {
   readonly log: GeneratorLog;
   /** The number of the region, if it is claimed. */
   readonly region?: RegionClaim | undefined;
-  /** True if the application starts before there are ids. */
+  /** True if the application starts before there are IDs. */
   readonly lazy: boolean;
-  /** The place where its ids or worker ids come from, in words for the operator. */
+  /** The place where its IDs or worker IDs come from, in words for the operator. */
   readonly location: string;
-  /** The length of a lease; absent without a worker id. */
+  /** The length of a lease; absent without a worker ID. */
   readonly leaseTtlMs?: number | undefined;
   /** Logs what the operator should know. */
   advise(): Promise<void>;
@@ -141,7 +141,7 @@ export function workerEngine(
 }
 
 /**
- * The id space, by name: a namespace that nobody chose may be that of many. Where fixed worker
+ * The ID space, by name: a namespace that nobody chose may be that of many. Where fixed worker
  * fields keep processes apart, as those of regions, each may have a registry of its own.
  */
 function spaceOf(
@@ -154,7 +154,7 @@ function spaceOf(
   return `${namespace === 'default' ? own : namespace}${isAll ? '' : `[${min}-${max}]`}`;
 }
 
-/** During a move each layout, and each of two stores, has only some of the worker ids. */
+/** During a move each layout, and each of two stores, has only some of the worker IDs. */
 function leasable(
   { min, max }: WorkerIdRange,
   fingerprint: string,
@@ -234,7 +234,7 @@ function keeperOf(
   });
 }
 
-/** The application's own function costs no id and no lease, whatever it does. */
+/** The application's own function costs no ID and no lease, whatever it does. */
 async function tell(
   listener: SnowflakeConfig['onWorkerIdChange'],
   change: WorkerIdChange,
@@ -266,7 +266,7 @@ export class GeneratorLog {
     this.logger = new Logger(name === undefined ? 'Snowflake' : `Snowflake:${name}`);
   }
 
-  /** A warning where an operator should check something, an error where ids stop. */
+  /** A warning where an operator should check something, an error where IDs stop. */
   change({ from, to, workerId, reason }: Change): void {
     const who = workerId === undefined ? '' : `Worker id ${workerId}: `;
     this.write(levelOf(from, to), `${who}${from} -> ${to}. ${reason}`);

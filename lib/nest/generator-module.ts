@@ -1,5 +1,5 @@
 /**
- * The modules of ids without a worker id have this in common: options -> generator -> engine. The
+ * The modules of IDs without a worker ID have this in common: options -> generator -> engine. The
  * generator itself checks its own options.
  *
  * Guarantee: every fault is reported at start, all of them at once, and nothing stays open then.
@@ -14,7 +14,7 @@ import { closeQuietly, faultsOf, invalid, noOptions } from './resolve-support.js
 import { runAlone, type RunningSnowflake } from './start-snowflake.js';
 import { SNOWFLAKE_OPTIONS } from './tokens.js';
 
-/** Checks the options of a generator and puts it together; it generates ids from its start() on. */
+/** Checks the options of a generator and puts it together; it generates IDs from its start() on. */
 export interface GeneratorOpener<Options> {
   /** The least that has to be given, for a message. */
   readonly example: string;

@@ -1,4 +1,4 @@
-/** The options that all generators have, with a worker id or without one. */
+/** The options that all generators have, with a worker ID or without one. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../core/clock.js';
@@ -9,11 +9,11 @@ import { systemTimers, type Timers } from '../time/timers.js';
 
 /** The options that all generators have. */
 export interface GeneratorOptions {
-  /** Starts without ids and asks for them in the background. Default false. */
+  /** Starts without IDs and asks for them in the background. Default false. */
   readonly lazy?: boolean | undefined;
   /** How long one call to the store may take. Default 2 s. */
   readonly callTimeoutMs?: number | undefined;
-  /** How long the start may wait for the first ids. Default 30 s. */
+  /** How long the start may wait for the first IDs. Default 30 s. */
   readonly startTimeoutMs?: number | undefined;
   /** Operators see this name next to host and pid. Default: the name in package.json. */
   readonly application?: string | undefined;

@@ -1,7 +1,7 @@
 /**
  * Starts one generator (lease, integrations, renewals) and stops it again.
  *
- * Guarantee: a start that fails, at whatever step, leaves no worker id leased, no connection open
+ * Guarantee: a start that fails, at whatever step, leaves no worker ID leased, no connection open
  * and no timer running. Nest's hooks (lifecycle.ts) and startSnowflake() call it.
  */
 import type { IDistributedSupport } from '../lease/distributed-support.js';
@@ -19,7 +19,7 @@ export interface RunParts {
   readonly idMaker: IdMaker;
   /** It is undefined if there is no lease to renew. */
   readonly refreshAlive?: RefreshAlive | undefined;
-  /** It is undefined if ids are generated without a worker id. */
+  /** It is undefined if IDs are generated without a worker ID. */
   readonly support?: IDistributedSupport | undefined;
 }
 

@@ -1,8 +1,8 @@
 /**
- * An application injects the IdMaker for ids, and for what can be read out of them. Its status and
+ * An application injects the IdMaker for IDs, and for what can be read out of them. Its status and
  * those that run, which make no sense without it, in one file.
  *
- * Every call is one line to the source of ids or the layout. The source is ready before other
+ * Every call is one line to the source of IDs or the layout. The source is ready before other
  * modules' onModuleInit and is closed after their last hook.
  */
 import type { CallFields, IdSource } from '../core/generator/id-source.js';
@@ -26,15 +26,15 @@ export interface IdMakerParts {
   readonly status: () => IdMakerStatus;
   /** The callers that wait in nextIdAsync(). */
   readonly line: CallerQueue;
-  /** It is undefined if ids are plain numbers. */
+  /** It is undefined if IDs are plain numbers. */
   readonly layout: BitLayout | undefined;
   readonly shared?: SharedLease | undefined;
-  /** It is undefined if ids are generated without a worker id. */
+  /** It is undefined if IDs are generated without a worker ID. */
   readonly workerIds?: WorkerIdRange | undefined;
 }
 
 /**
- * Generates ids. Inject it.
+ * Generates IDs. Inject it.
  *
  * @example
  * ```ts
@@ -58,7 +58,7 @@ export class IdMaker {
   }
 
   /**
-   * One id.
+   * One ID.
    * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, SEGMENT_SPENT, CLOCK_UNUSABLE
    * (retryable), TIME_EXHAUSTED, COUNTER_ABSENT, COUNTER_FULL, or ARGUMENT_INVALID for a call field
    * that does not fit.
@@ -67,36 +67,36 @@ export class IdMaker {
     return this.source.nextId(fields);
   }
 
-  /** One id as decimal text, for JSON and TypeORM. Throws as nextId does. */
+  /** One ID as decimal text, for JSON and TypeORM. Throws as nextId does. */
   nextIdString(fields?: CallFields): string {
     return this.source.nextIdString(fields);
   }
 
-  /** One id as a number, for layouts and counters within 53 bits; CONFIG_INVALID beyond. */
+  /** One ID as a number, for layouts and counters within 53 bits; CONFIG_INVALID beyond. */
   nextIdNumber(fields?: CallFields): number {
     return this.source.nextIdNumber(fields);
   }
 
   /**
-   * `count` ids in rising order. Throws as nextId does; ids made before the error are kept, and the
+   * `count` IDs in rising order. Throws as nextId does; IDs made before the error are kept, and the
    * same call a little later continues from there.
    */
   nextIds(count: number, fields?: CallFields): bigint[] {
     return this.source.nextIds(count, fields);
   }
 
-  /** `count` ids in rising order as decimal text, for inserts in bulk. Throws as nextId does. */
+  /** `count` IDs in rising order as decimal text, for inserts in bulk. Throws as nextId does. */
   nextIdStrings(count: number, fields?: CallFields): string[] {
     return this.source.nextIdStrings(count, fields);
   }
 
-  /** Fills an array with ids in rising order. Throws as nextId does. */
+  /** Fills an array with IDs in rising order. Throws as nextId does. */
   fill(target: BigUint64Array | BigInt64Array, fields?: CallFields): void {
     this.source.fill(target, fields);
   }
 
   /**
-   * One id; waits where nextId() would throw a retryable error or wait for the clock in place. The
+   * One ID; waits where nextId() would throw a retryable error or wait for the clock in place. The
    * event loop continues in the meantime. Callers are served in the order in which they came; any
    * number of them may wait, also under one signal.
    * @throws the reason of the signal when it is aborted, or what waiting cannot cure: NOT_READY
@@ -109,8 +109,8 @@ export class IdMaker {
   }
 
   /**
-   * `count` ids in rising order; waits as nextIdAsync() does. Of ids that are generated in a store
-   * all come by one call to it. Throws as nextIdAsync does; ids made before the error are lost.
+   * `count` IDs in rising order; waits as nextIdAsync() does. Of IDs that are generated in a store
+   * all come by one call to it. Throws as nextIdAsync does; IDs made before the error are lost.
    */
   nextIdsAsync(
     count: number,
@@ -120,14 +120,14 @@ export class IdMaker {
   }
 
   /**
-   * Takes an id apart. Throws ID_INVALID for anything that is not an id of this layout, and
-   * CONFIG_INVALID where ids are plain numbers.
+   * Takes an ID apart. Throws ID_INVALID for anything that is not an ID of this layout, and
+   * CONFIG_INVALID where IDs are plain numbers.
    */
   parse(id: bigint | string): SnowflakeParts {
     return layoutFor(this.parts, 'parse').parse(id);
   }
 
-  /** The ids of a span of time, both dates inclusive, for `WHERE id BETWEEN first AND last`. */
+  /** The IDs of a span of time, both dates inclusive, for `WHERE id BETWEEN first AND last`. */
   idRange(from: Date, to: Date): { readonly first: bigint; readonly last: bigint } {
     return layoutFor(this.parts, 'idRange').idRange(from, to);
   }
@@ -144,14 +144,14 @@ export class IdMaker {
     return shared;
   }
 
-  /** @throws SnowflakeError CONFIG_INVALID where ids are plain numbers. */
+  /** @throws SnowflakeError CONFIG_INVALID where IDs are plain numbers. */
   get layout(): BitLayout {
     return layoutFor(this.parts, 'layout');
   }
 
   /**
-   * The worker ids that this generator may lease, both inclusive.
-   * @throws SnowflakeError CONFIG_INVALID of a generator without a worker id.
+   * The worker IDs that this generator may lease, both inclusive.
+   * @throws SnowflakeError CONFIG_INVALID of a generator without a worker ID.
    */
   get workerIds(): WorkerIdRange {
     const { workerIds } = this.parts;
@@ -191,11 +191,11 @@ function notShareable(): SnowflakeError {
 }
 
 /*
- * The status of a generator, for health checks and metrics, is read from its source of ids and its
+ * The status of a generator, for health checks and metrics, is read from its source of IDs and its
  * lease. Its fields depend on the kind of source, which `kind` names.
  */
 
-/** The status of every generator that has a worker id. */
+/** The status of every generator that has a worker ID. */
 interface WorkerIdStatus {
   readonly state: LeaseState;
   readonly workerId: number | undefined;
@@ -204,25 +204,25 @@ interface WorkerIdStatus {
   /** The store's clock minus this host's, ms, at the last renewal. */
   readonly clockSkewMs: number;
   readonly issuedCount: number;
-  /** How often an id waited for the clock because a tick and the run-ahead were spent. */
+  /** How often an ID waited for the clock because a tick and the run-ahead were spent. */
   readonly waitCount: number;
   /** How often the clock was seen to go back. */
   readonly rollbackCount: number;
-  /** When this was read, by the clock of the ids; `leaseEndsAt` is counted from it. */
+  /** When this was read, by the clock of the IDs; `leaseEndsAt` is counted from it. */
   readonly readAt: Date;
-  /** How far the time of the last id is ahead of the clock, ms; 0 where it is not. */
+  /** How far the time of the last ID is ahead of the clock, ms; 0 where it is not. */
   readonly aheadMs: number;
   /**
-   * At least how many ids can be made if the store never answers again; the clock uses them up too,
+   * At least how many IDs can be made if the store never answers again; the clock uses them up too,
    * until the lease is `stretched`. Undefined without a lease or for one without end.
    */
   readonly idsLeft: number | undefined;
 }
 
-/** A generator that leases a worker id itself, or has one of its own without end. */
+/** A generator that leases a worker ID itself, or has one of its own without end. */
 export interface LeaseStatus extends WorkerIdStatus {
   readonly kind: 'lease';
-  /** The id space: the namespace of its support, or without one the application. */
+  /** The ID space: the namespace of its support, or without one the application. */
   readonly space?: string | undefined;
   /**
    * The registry's name, equal in the whole fleet. It is its incarnation and, after a loss of data
@@ -247,10 +247,10 @@ export interface SharedLeaseStatus extends WorkerIdStatus {
   readonly renewals: undefined;
 }
 
-/** How a generator stands, by the kind of its source of ids. */
+/** How a generator stands, by the kind of its source of IDs. */
 export type IdMakerStatus = WorkerStatus | GeneratorStatus;
 
-/** The status of a generator with a worker id. */
+/** The status of a generator with a worker ID. */
 export type WorkerStatus = LeaseStatus | SharedLeaseStatus;
 
 export function hasWorkerId(status: IdMakerStatus): status is WorkerStatus {
@@ -331,7 +331,7 @@ export function runningIdMaker(generator: string | undefined): IdMaker | undefin
 
 /**
  * The IdMaker that is running in this process, for code without dependency injection, such as the
- * default of a column. Ask for it when an id is needed and not before; where several of this name
+ * default of a column. Ask for it when an ID is needed and not before; where several of this name
  * run, it is the one started last.
  *
  * @param generator the `name` of the generator; without one, the generator that has none

@@ -1,5 +1,5 @@
 /**
- * Nest's hooks: a worker id is leased before any onModuleInit of the application and released
+ * Nest's hooks: a worker ID is leased before any onModuleInit of the application and released
  * after its last onApplicationShutdown. The second part of this file puts our module in that place.
  *
  * Guarantee: if one generator of an application cannot start, the others are stopped too.

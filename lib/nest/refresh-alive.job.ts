@@ -46,7 +46,7 @@ export class RefreshAlive {
   }
 
   /**
-   * Continues without the scheduler, which ends its jobs while the application still generates ids.
+   * Continues without the scheduler, which ends its jobs while the application still generates IDs.
    */
   leaveScheduler(): void {
     if (this.interval === undefined) return;

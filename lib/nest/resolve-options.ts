@@ -42,47 +42,47 @@ type GivenLeaseOptions = {
   readonly [name in keyof Omit<LeaseOptions, 'ttlMs'>]?: LeaseOptions[name] | undefined;
 };
 
-/** Options of SnowflakeModule. All have a default but where the worker id comes from. */
+/** Options of SnowflakeModule. All have a default but where the worker ID comes from. */
 export interface SnowflakeModuleOptions extends GivenLeaseOptions {
   /**
-   * The source of the worker id: a URL ('static:7', 'redis://...'), a support, or what
+   * The source of the worker ID: a URL ('static:7', 'redis://...'), a support, or what
    * `ordinalSupport({ of })` gives; in a worker thread also the `sharedLease` of another's IdMaker.
    */
   readonly support?: IDistributedSupport | WorkerIdClaim | SharedLease | string | undefined;
   /** URL schemes of your own for `support`: `{ zookeeper: (url) => new ZooKeeper(url) }`. */
   readonly supports?: Readonly<Record<string, SupportFromUrl>> | undefined;
   /**
-   * The worker id, or a function that gives it at the start. Alone nobody checks it; with a
+   * The worker ID, or a function that gives it at the start. Alone nobody checks it; with a
    * `support` it is claimed there, also from whoever holds it.
    */
   readonly workerId?: WorkerIdSource | undefined;
   /** A layout, or its fields, the most significant first. Default layouts.snowflake(). */
   readonly layout?: BitLayout | readonly FieldSpec[] | undefined;
-  /** When the time in ids starts. Default that of the layout, 2024-01-01T00:00:00Z. */
+  /** When the time in IDs starts. Default that of the layout, 2024-01-01T00:00:00Z. */
   readonly epoch?: Epoch | undefined;
   /** Worker fields with a fixed value, e.g. { datacenter: 3 }; the others are leased. */
   readonly workerFields?: Readonly<Record<string, number>> | undefined;
   /**
    * A registry that all regions can reach, in which each claims the number that its `workerFields`
    * make, so that two regions with one number are noticed. It is a URL or a support, with a
-   * namespace of its own. It is not needed for ids, and may be away.
+   * namespace of its own. It is not needed for IDs, and may be away.
    */
   readonly regions?: IDistributedSupport | string | undefined;
   /** How far ahead of the store's clock a lease reaches. 10 s to 10 min, default 60 s. */
   readonly leaseTtlMs?: number | undefined;
   /**
-   * How far ids may run ahead of the clock once a tick's sequence is used up. Default 1000, or 0
-   * for a lease without end, such as a static worker id.
+   * How far IDs may run ahead of the clock once a tick's sequence is used up. Default 1000, or 0
+   * for a lease without end, such as a static worker ID.
    */
   readonly aheadMsMax?: number | undefined;
   /** The start of each tick's sequence: 'zero', or 'random' so that `id % n` is even. */
   readonly sequenceStart?: 'zero' | 'random' | undefined;
-  /** Lets worker_threads of this process generate ids under this lease: see IdMaker.sharedLease. */
+  /** Lets worker_threads of this process generate IDs under this lease: see IdMaker.sharedLease. */
   readonly sharesLease?: boolean | undefined;
-  /** Starts without a worker id and leases one in the background. Default false. */
+  /** Starts without a worker ID and leases one in the background. Default false. */
   readonly lazy?: boolean | undefined;
   /**
-   * Called each time `status.workerId` becomes another: for the first worker id (`from` is
+   * Called each time `status.workerId` becomes another: for the first worker ID (`from` is
    * undefined), after a loss or a move, and at the end (`to` is undefined). For labels of metrics,
    * traces and logs; it is not awaited, and an error of it is logged.
    */
@@ -270,12 +270,12 @@ function regionFaults({ support: regions, bits }: RegionPlan, support: IDistribu
   return faults;
 }
 
-/** A support that gives one worker id alone is asked for the number of a region in vain. */
+/** A support that gives one worker ID alone is asked for the number of a region in vain. */
 function hasRegistry({ lossWindowMs, isVolatile }: IDistributedSupport): boolean {
   return lossWindowMs !== undefined && isVolatile !== true;
 }
 
-/** A support without a loss window has no store: its worker ids are not leased for a time. */
+/** A support without a loss window has no store: its worker IDs are not leased for a time. */
 function roomOf(
   support: IDistributedSupport | undefined,
   layout: BitLayout | undefined,

@@ -1,8 +1,8 @@
 /**
- * Ids without a Nest application, in scripts, seeds, migrations and TypeORM's command line.
+ * IDs without a Nest application, in scripts, seeds, migrations and TypeORM's command line.
  *
- * It leases, renews and releases a worker id with the same parts as SnowflakeModule, and entities
- * with @SnowflakeId() get their ids from it while it runs.
+ * It leases, renews and releases a worker ID with the same parts as SnowflakeModule, and entities
+ * with @SnowflakeId() get their IDs from it while it runs.
  */
 import { workerEngine } from './engine.js';
 import { GeneratorRun, type RunParts } from './generator-run.js';
@@ -20,7 +20,7 @@ export interface SnowflakeScriptOptions extends SnowflakeModuleOptions {
 export interface RunningSnowflake {
   readonly ids: IdMaker;
   /**
-   * Gives the worker id back and closes the connection. It never fails and may be called again. If
+   * Gives the worker ID back and closes the connection. It never fails and may be called again. If
    * the store does not answer, it takes at most callTimeoutMs and 1 s; the process stays alive
    * until then.
    */
@@ -30,13 +30,13 @@ export interface RunningSnowflake {
 }
 
 /**
- * Leases a worker id for a script and renews it until `close()`, or until the end of the block with
- * `await using`. Every call leases a worker id of its own. While several generators run in a
- * process, entities take their ids from the one started last.
+ * Leases a worker ID for a script and renews it until `close()`, or until the end of the block with
+ * `await using`. Every call leases a worker ID of its own. While several generators run in a
+ * process, entities take their IDs from the one started last.
  *
  * @param options those of SnowflakeModule; ScheduleModule is not needed
  * @throws SnowflakeError CONFIG_INVALID with every fault in the options; or the reason why no
- * worker id could be leased within `startTimeoutMs`. Nothing is left open then.
+ * worker ID could be leased within `startTimeoutMs`. Nothing is left open then.
  * @example
  * ```ts
  * import { startSnowflake } from 'nestjs-snowflake';

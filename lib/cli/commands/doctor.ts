@@ -1,8 +1,8 @@
 /**
- * `snowflake doctor`: can this store, as seen from this host, lease worker ids safely?
+ * `snowflake doctor`: can this store, as seen from this host, lease worker IDs safely?
  *
  * Guarantee: it only reads. Exit code 0 means that nothing is wrong; each warning says what it
- * means for ids and what to do.
+ * means for IDs and what to do.
  */
 import { isSnowflakeError } from '../../errors.js';
 import type { Finding, Level, RegistryInspector, RegistryView } from '../../registry/snapshot.js';

@@ -1,7 +1,7 @@
 /**
- * `snowflake decode`: takes ids apart.
+ * `snowflake decode`: takes IDs apart.
  *
- * Guarantee: ids from standard input are answered chunk by chunk, in constant memory. One that
+ * Guarantee: IDs from standard input are answered chunk by chunk, in constant memory. One that
  * cannot be read is reported with its line number, and the others are still answered.
  */
 import { systemClock, textForms, type BitLayout, type TextForm } from '../../core/index.js';
@@ -39,7 +39,7 @@ interface Reading {
   readonly registry: Asked | undefined;
 }
 
-/** A registry, read once, that says who can have generated an id. */
+/** A registry, read once, that says who can have generated an ID. */
 interface Asked {
   /** Its layout; undefined if it has none, or two, or if it is one of regions. */
   readonly layout: BitLayout | undefined;
@@ -113,7 +113,7 @@ function askRegistry(call: Call): Promise<Asked> {
   return withStore(call, async (store) => {
     const view = await store.read();
     const kept = keptOf(view.facts?.fingerprint ?? '');
-    // No id has the layout of a registry of regions.
+    // No ID has the layout of a registry of regions.
     const layout = regionCountOf(kept) === undefined ? layoutOfFingerprint(kept) : undefined;
     const where = `${store.where}, ${store.key}`;
     return { layout, where, maker: (made) => makerOf(view, made) };
@@ -145,9 +145,9 @@ function answerTo(text: string, reading: Reading): string[] | string {
 }
 
 /*
- * `snowflake encode`: puts an id together from given parts, for tests and comparisons.
+ * `snowflake encode`: puts an ID together from given parts, for tests and comparisons.
  *
- * Every part is checked against its field. It does not generate new ids: two calls with the same
+ * Every part is checked against its field. It does not generate new IDs: two calls with the same
  * parts give the same one.
  */
 
@@ -205,9 +205,9 @@ function fieldsFrom(options: Options, layout: BitLayout): Record<string, number>
 }
 
 /*
- * `snowflake range`: the ids of a span of time, for queries on a table without a time column.
+ * `snowflake range`: the IDs of a span of time, for queries on a table without a time column.
  *
- * Guarantee: both ends are inclusive, and every id with a time in the span is between them.
+ * Guarantee: both ends are inclusive, and every ID with a time in the span is between them.
  */
 
 const lifetimeText = ({ epochMs, lastDate }: BitLayout): string =>

@@ -1,7 +1,7 @@
 /**
- * `snowflake key issue`: makes an API key for an id, to be handed out and stored manually.
+ * `snowflake key issue`: makes an API key for an ID, to be handed out and stored manually.
  *
- * Guarantee: the key is the only secret in the output. No id is generated: the id is that of a row.
+ * Guarantee: the key is the only secret in the output. No ID is generated: the ID is that of a row.
  */
 import { isSnowflakeError } from '../../errors.js';
 import { asUsage, failed, usageFault, type Call, type Command } from '../command.js';
@@ -49,7 +49,7 @@ function rowsOf(said: Said): string[][] {
 }
 
 /*
- * `snowflake key read`: tells the ids of API keys, and whether the keys are right.
+ * `snowflake key read`: tells the IDs of API keys, and whether the keys are right.
  *
  * Guarantee: keys are read from standard input, never from an argument, and no part of one is in
  * the output. One that cannot be read is reported with its line number.

@@ -1,6 +1,6 @@
 /**
  * `snowflake layout`: the limits of a layout, also next to those with other bits, and whether its
- * ids can follow others.
+ * IDs can follow others.
  *
  * A what-if changes nothing: it is a second layout next to the first.
  */

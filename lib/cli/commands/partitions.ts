@@ -2,7 +2,7 @@
  * `snowflake partitions`: makes the partitions of a table ahead of time, and drops the old ones;
  * in one file with its plan, since both count by the same periods.
  *
- * Guarantee: a partition is dropped only if each of its ids is older than --keep. The clocks of the
+ * Guarantee: a partition is dropped only if each of its IDs is older than --keep. The clocks of the
  * database and of this host both have to agree, and so do its name and its end in this layout. No
  * row is deleted, and an insert always finds a partition.
  */
@@ -299,11 +299,11 @@ function startOf(by: string, ms: number, after = 0): number {
   return (Math.floor((ms - firstMs) / lengthMs) + after) * lengthMs + firstMs;
 }
 
-/** The start of the period of an id, whose tick may begin before it, or of one after it. */
+/** The start of the period of an ID, whose tick may begin before it, or of one after it. */
 const periodOf = ({ layout, by }: Terms, id: bigint, after = 0): number =>
   startOf(by, layout.timestampMsOf(id) + layout.unitMs - 1, after);
 
-/** The smallest id from a time on; undefined after the end of the layout. */
+/** The smallest ID from a time on; undefined after the end of the layout. */
 function idAt(layout: BitLayout, ms: number): bigint | undefined {
   if (ms <= layout.epochMs) return 0n;
   const { first, last } = layout.idRange(new Date(ms), new Date(ms));

@@ -130,7 +130,7 @@ export function regionFindings(view: RegistryView, ofRegions: RegistryView): Fin
 }
 
 /*
- * Two registries that may be used for one id space by mistake.
+ * Two registries that may be used for one ID space by mistake.
  */
 
 /** A copy has another lineage or server once it is used, and falls behind if only one is used. */
@@ -156,7 +156,7 @@ function kinship(
   ];
 }
 
-/** So many worker ids are named. */
+/** So many worker IDs are named. */
 const NAMED_COUNT = 8;
 
 /** @param again the first registry, read once more after the other one */
@@ -230,7 +230,7 @@ function reopenedText(one: Compared, other: Compared): string | undefined {
   );
 }
 
-/** No process of the one may have a worker id of a process of the other. */
+/** No process of the one may have a worker ID of a process of the other. */
 function isApart({ held }: Compared, other: Compared): boolean {
   const isAlone = (record: WorkerRecord) =>
     other.held.every((each) => commonSpan(spanOf(record), spanOf(each)) === undefined);

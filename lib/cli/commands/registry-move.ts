@@ -2,8 +2,8 @@
  * `snowflake registry move`: moves the registry of a running fleet to another store.
  *
  * Guarantee: each step takes effect only if its registry still is as it was read, and within a
- * minute. Whenever the command ends, no worker id is of both registries, and the same command
- * continues from there. A registry gets worker ids of the other one only once the holders there
+ * minute. Whenever the command ends, no worker ID is of both registries, and the same command
+ * continues from there. A registry gets worker IDs of the other one only once the holders there
  * know of the move. Any of them can then report it to a store that loses data.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';

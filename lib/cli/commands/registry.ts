@@ -91,7 +91,7 @@ function creationNotice(quarantineMs: number): string {
 }
 
 /*
- * `snowflake registry inspect`: what the registry stores apart from its worker ids.
+ * `snowflake registry inspect`: what the registry stores apart from its worker IDs.
  *
  * Guarantee: it reads once and changes nothing.
  */
@@ -171,7 +171,7 @@ function startText({ safeFloorMs }: RegistryFacts, nowMs: number): string {
 /*
  * `snowflake registry settle`: brings the clock of a registry back to that of its store.
  *
- * Guarantee: no ceiling is lost, so that no id is generated twice while the registry keeps its
+ * Guarantee: no ceiling is lost, so that no ID is generated twice while the registry keeps its
  * data. Ranges granted at the wrong time stay granted, and are named.
  */
 

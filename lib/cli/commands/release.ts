@@ -1,8 +1,8 @@
 /**
- * `snowflake release`: removes the holder of a worker id from the registry.
+ * `snowflake release`: removes the holder of a worker ID from the registry.
  *
- * Guarantee: it never causes an id to be made twice. The ceiling stays: no process gets the worker
- * id before the range of its holder has ended, whether that process is alive or not.
+ * Guarantee: it never causes an ID to be made twice. The ceiling stays: no process gets the worker
+ * ID before the range of its holder has ended, whether that process is alive or not.
  */
 import { DATE_MS_MAX } from '../../core/layout/layout-fields.js';
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
@@ -22,7 +22,7 @@ import { noRegistryText } from '../store/registry-findings.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 
 /**
- * A release lowers the ceiling to the last id that was generated. Only the holder knows that id, so
+ * A release lowers the ceiling to the last ID that was generated. Only the holder knows that ID, so
  * this release names a time after every ceiling, and the ceiling stays where it is.
  */
 const AFTER_EVERY_CEILING_MS = DATE_MS_MAX;
@@ -86,7 +86,7 @@ function checkRange(workerId: number, { fingerprint }: RegistryFacts): void {
 }
 
 /**
- * Returns the reason of a failure, or undefined once no process holds the worker id by this token.
+ * Returns the reason of a failure, or undefined once no process holds the worker ID by this token.
  */
 export async function forgetHolder(
   store: RegistryInspector,
@@ -109,8 +109,8 @@ export async function forgetHolder(
 
 /**
  * The lease that the store takes back, of what was read of the registry. Every operation creates a
- * missing registry. Releasing a worker id without a holder does only that, or changes only what the
- * lease orders: no worker id is leased, no ceiling moves, no layout is set.
+ * missing registry. Releasing a worker ID without a holder does only that, or changes only what the
+ * lease orders: no worker ID is leased, no ceiling moves, no layout is set.
  */
 export function leaseOf(
   { facts = NO_FACTS }: { readonly facts?: LeaseFacts | undefined },

@@ -1,8 +1,8 @@
 /**
- * `snowflake sql`: prints SQL that generates ids inside a database, for scripts and triggers of a
+ * `snowflake sql`: prints SQL that generates IDs inside a database, for scripts and triggers of a
  * move, and SQL that makes keys of tables with rows a bigint.
  *
- * It changes nothing. The operator has to keep the worker id away from all generators.
+ * It changes nothing. The operator has to keep the worker ID away from all generators.
  */
 import type { BitLayout } from '../../core/index.js';
 import { suggestion, whole } from '../../options.js';
@@ -101,8 +101,8 @@ function nameFrom(options: Options, { schema }: Dialect): string {
 
 /*
  * Functions in SQL compute with these: a layout as shifts and constants. Only one number changes
- * from id to id, the tick above the sequence, which a sequence of the database keeps. The rest of
- * an id is the worker id, and 0 in the fields of callers.
+ * from ID to ID, the tick above the sequence, which a sequence of the database keeps. The rest of
+ * an ID is the worker ID, and 0 in the fields of callers.
  */
 
 interface IdNumbers {
@@ -113,11 +113,11 @@ interface IdNumbers {
   readonly sequenceMax: number;
   /** The largest number. */
   readonly numberMax: bigint;
-  /** Computes the id of a number, as SQL. */
+  /** Computes the ID of a number, as SQL. */
   idOf(number: string): string;
 }
 
-/** @throws SnowflakeError ARGUMENT_INVALID for a worker id that the layout has not */
+/** @throws SnowflakeError ARGUMENT_INVALID for a worker ID that the layout has not */
 function idNumbers(layout: BitLayout, workerId: number): IdNumbers {
   const { timestamp, sequence, epochMs, unitMs } = layout;
   const worker = layout.compose({ timestampMs: epochMs, workerId });
@@ -136,10 +136,10 @@ function idNumbers(layout: BitLayout, workerId: number): IdNumbers {
 }
 
 /*
- * A procedure for MariaDB that generates ids of one worker id. It is a procedure, because SETVAL
+ * A procedure for MariaDB that generates IDs of one worker ID. It is a procedure, because SETVAL
  * takes no variable and a function may not build a statement. It takes no lock.
  *
- * Guarantee: no two calls return one id, whatever the clock, rollbacks and other sessions do. Each
+ * Guarantee: no two calls return one ID, whatever the clock, rollbacks and other sessions do. Each
  * number is from NEXTVAL, which gives none twice, and SETVAL only ever raises what comes next.
  */
 
@@ -173,9 +173,9 @@ function mariadbIds(name: string, numbers: IdNumbers): string[] {
 }
 
 /*
- * A function for PostgreSQL that generates ids of one worker id.
+ * A function for PostgreSQL that generates IDs of one worker ID.
  *
- * Guarantee: no two calls return one id, whatever the clock, rollbacks and other sessions do.
+ * Guarantee: no two calls return one ID, whatever the clock, rollbacks and other sessions do.
  * Reading the last number, the clock, and storing the next one happen under one lock; setval is
  * never rolled back. The lock belongs to a block that is always rolled back, so that it is free
  * again at once and not at the end of the caller's transaction.

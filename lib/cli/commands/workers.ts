@@ -1,5 +1,5 @@
 /**
- * `snowflake workers`: the worker ids and their holders, since when and until when.
+ * `snowflake workers`: the worker IDs and their holders, since when and until when.
  *
  * Guarantee: it reads the registry once, keeps no more than --limit says, and changes nothing.
  */

@@ -2,8 +2,8 @@
  * Plans the move of a running fleet to another layout.
  *
  * Guarantee: two layouts with the same clock (epoch, tick and place of the time) share the bits
- * below the time. While both run, the one with fewer worker ids keeps the lower half of them, and
- * the other one has the upper half of its own. So neither has bits of the other, and no worker id
+ * below the time. While both run, the one with fewer worker IDs keeps the lower half of them, and
+ * the other one has the upper half of its own. So neither has bits of the other, and no worker ID
  * has the same number in both.
  */
 import { BitLayout } from '../../core/layout/bit-layout.js';
@@ -26,7 +26,7 @@ function listedIn(text: string): AdmittedLayout[] {
   return partsOf(text).flatMap(layoutsIn);
 }
 
-/** The layouts that get worker ids, or contest them. */
+/** The layouts that get worker IDs, or contest them. */
 export function activeIn(text: string): AdmittedLayout[] {
   return listedIn(text).filter(isActive);
 }
@@ -49,7 +49,7 @@ export interface MoveTerms {
   readonly nowMs: number;
   /** What the registry stores of layouts. */
   readonly text: string;
-  /** The worker ids that the fleet uses, in `from`: a block whose size is a power of two. */
+  /** The worker IDs that the fleet uses, in `from`: a block whose size is a power of two. */
   readonly span: IdSpan;
 }
 
@@ -155,7 +155,7 @@ function planAbove(
   };
 }
 
-/** No bits have to be kept apart here; but it is seen by its number whose a worker id is. */
+/** No bits have to be kept apart here; but it is seen by its number whose a worker ID is. */
 function splitAt({ from, to, span }: MoveTerms): readonly [IdSpan, IdSpan] | undefined {
   const { workerIdMin, workerIdMax } = span;
   const isWhole = workerIdMin === 0 && workerIdMax === from.workerIdMax;
@@ -197,7 +197,7 @@ export function endedText(text: string, kept: BitLayout, endMs: number): string 
   return moveText(moveCountOf(text) + (isContested(text) ? 2 : 1), layouts);
 }
 
-/** The smallest id of a time; undefined beyond the life of the layout. */
+/** The smallest ID of a time; undefined beyond the life of the layout. */
 function lowestAt(layout: BitLayout, ms: number): bigint | undefined {
   const tick = layout.tickOf(ms);
   if (tick < 0 || tick > layout.timestamp.max || layout.fields[0] !== layout.timestamp) {
@@ -206,7 +206,7 @@ function lowestAt(layout: BitLayout, ms: number): bigint | undefined {
   return BigInt(tick) << BigInt(layout.timestamp.shift);
 }
 
-/** The time up to which all ids of a layout are below an id. */
+/** The time up to which all IDs of a layout are below an ID. */
 function msBelow(layout: BitLayout, id: bigint): number {
   if (layout.fields[0] !== layout.timestamp) return -Infinity;
   return layout.msOf(Number(id >> BigInt(layout.timestamp.shift)));

@@ -1,5 +1,5 @@
 /**
- * The processes that a move has to wait for, or has no worker id for.
+ * The processes that a move has to wait for, or has no worker ID for.
  */
 import { cutName } from '../../messages.js';
 import type { WorkerRecord } from '../../lease/distributed-support.js';
@@ -28,14 +28,14 @@ export function holdersText(records: readonly WorkerRecord[]): string {
 }
 
 /**
- * Follows the processes whose worker id is for others now, over several reads of a registry, the
+ * Follows the processes whose worker ID is for others now, over several reads of a registry, the
  * first of them before the move. Each gives it up at a renewal, and then leases another one.
  */
 export class Resettled {
   /** Those of before the move; the range of each has ended by then, Unix ms. */
   readonly #leases = new Map<string, { record: WorkerRecord; byMs: number }>();
 
-  /** Returns those that have none of the worker ids of the layouts yet. */
+  /** Returns those that have none of the worker IDs of the layouts yet. */
   rest({ workers, nowMs, facts }: RegistryView): WorkerRecord[] {
     const held = workers.filter(isHeld);
     const isPlaced = isWithinAny(activeIn(facts?.fingerprint ?? ''));
@@ -68,7 +68,7 @@ export function isWithinAny(layouts: readonly AdmittedLayout[]) {
 }
 
 /**
- * Holders of a layout that is not kept. The first of the layouts ran before the move, so worker ids
+ * Holders of a layout that is not kept. The first of the layouts ran before the move, so worker IDs
  * of neither layout are its own, until the next renewal gives them up.
  */
 export function isHeldBeside(
@@ -100,9 +100,9 @@ export async function untilNobody(
 }
 
 /**
- * Returns why the holders of a registry do not all find a worker id, before or after a rollout.
+ * Returns why the holders of a registry do not all find a worker ID, before or after a rollout.
  *
- * @param left the worker ids of the old side, which counts those of both
+ * @param left the worker IDs of the old side, which counts those of both
  */
 export function crowdedText(
   records: readonly WorkerRecord[],
@@ -130,8 +130,8 @@ export function crowdedText(
 }
 
 /**
- * The holders that are left over if as many as possible get a worker id of a span, each one that it
- * may have. In the order of the ids, each goes to the holder whose own end first (Glover, 1967).
+ * The holders that are left over if as many as possible get a worker ID of a span, each one that it
+ * may have. In the order of the IDs, each goes to the holder whose own end first (Glover, 1967).
  */
 function unplacedIn(holders: readonly WorkerRecord[], span: IdSpan): WorkerRecord[] {
   const unplaced: WorkerRecord[] = [];
@@ -154,7 +154,7 @@ function unplacedIn(holders: readonly WorkerRecord[], span: IdSpan): WorkerRecor
   return unplaced;
 }
 
-/** The worker ids that a holder may have, as far as it tells. */
+/** The worker IDs that a holder may have, as far as it tells. */
 export function spanOf({ holder }: WorkerRecord): IdSpan {
   const [, min, max] = /^(\d{1,9})-(\d{1,9})$/.exec(holder?.workerIds ?? '') ?? [];
   return min === undefined

@@ -1,5 +1,5 @@
 /**
- * The range partitions of a table by the ids of its rows: PostgreSQL and MariaDB in one file, since
+ * The range partitions of a table by the IDs of its rows: PostgreSQL and MariaDB in one file, since
  * a step is made of the same parts in both.
  *
  * Guarantee: each step is decided under a lock from what the table is then, and is done as a whole
@@ -18,17 +18,17 @@ export interface PartitionedBy {
   /** It is given with or without its schema. */
   readonly table: string;
   readonly column: string;
-  /** Ids below it stay in the catch-all partition. */
+  /** IDs below it stay in the catch-all partition. */
   readonly floor: bigint;
-  /** The first id of the next period; undefined where that one has not begun. */
+  /** The first ID of the next period; undefined where that one has not begun. */
   readonly next: (id: bigint) => bigint | undefined;
 }
 
 interface IdPartition {
   readonly name: string;
-  /** The smallest id; absent where all smaller ones belong to it too. */
+  /** The smallest ID; absent where all smaller ones belong to it too. */
   readonly from?: bigint;
-  /** The first id beyond it; absent where all larger ones belong to it too. */
+  /** The first ID beyond it; absent where all larger ones belong to it too. */
   readonly to?: bigint;
 }
 
@@ -41,7 +41,7 @@ export interface PartitionState {
   /** In no order; the catch-all partition is not among them. */
   readonly partitions: readonly IdPartition[];
   readonly catchAll?: string | undefined;
-  /** The smallest id in the catch-all partition of each period that has gone by. */
+  /** The smallest ID in the catch-all partition of each period that has gone by. */
   readonly strays: readonly bigint[];
 }
 
@@ -203,7 +203,7 @@ function checkColumn({ table, column }: PartitionedBy, isTable: boolean, type: u
 const idOf = (text: unknown): bigint | undefined =>
   typeof text === 'string' && /^-?\d+$/.test(text) ? BigInt(text) : undefined;
 
-/** @param sql asks for the smallest id from a given one on */
+/** @param sql asks for the smallest ID from a given one on */
 async function straysOf(ask: Ask, sql: string, { floor, next }: PartitionedBy): Promise<bigint[]> {
   const strays: bigint[] = [];
   for (let from: bigint | undefined = floor; ;) {

@@ -25,7 +25,7 @@ import { standingOf } from './store-move-plan.js';
 const READS = 5;
 /** A quarter of the time limit of an application's call leaves the rest for a bad day. */
 const SLOW_MS = LEASE_DEFAULTS.callTimeoutMs / 4;
-/** Below this share of free worker ids a rollout, which doubles the processes, may find none. */
+/** Below this share of free worker IDs a rollout, which doubles the processes, may find none. */
 const FREE_SHARE_MIN = 0.1;
 /** A store whose clock was set back by more than this has a fault of its own. */
 const SLEW_MS_MAX = 1000;
@@ -232,7 +232,7 @@ export const UNFINISHED =
   'has to be deleted.';
 
 /*
- * The number of worker ids of a registry, and of those that can be leased now, counted from its
+ * The number of worker IDs of a registry, and of those that can be leased now, counted from its
  * records. If its fingerprint cannot be read, both numbers are unknown.
  */
 
@@ -245,7 +245,7 @@ interface Occupancy extends Partial<Room> {
   readonly layouts?: readonly (Room & { readonly fingerprint: string })[];
 }
 
-/** The worker ids that a layout may have, and how many of them can be leased now. */
+/** The worker IDs that a layout may have, and how many of them can be leased now. */
 interface Room {
   readonly free: number;
   readonly workers: number;
@@ -272,7 +272,7 @@ export function occupancyOf({ facts, workers: records }: RegistryView): Occupanc
 }
 
 /**
- * The only layout of a registry. While two are let in, or none, the number of worker ids is
+ * The only layout of a registry. While two are let in, or none, the number of worker IDs is
  * unknown.
  */
 export function keptOf(text: string): string {
@@ -290,8 +290,8 @@ export function occupancyText({ held, pending, free, workers, layouts }: Occupan
 }
 
 /*
- * Finds who can have generated an id, as far as the registry knows: it keeps the last holder of a
- * worker id, and the end of all its ranges.
+ * Finds who can have generated an ID, as far as the registry knows: it keeps the last holder of a
+ * worker ID, and the end of all its ranges.
  */
 
 export interface Maker {
@@ -302,7 +302,7 @@ export interface Maker {
 interface Made {
   readonly workerId: number;
   readonly timestampMs: number;
-  /** The layout that the id was read with. */
+  /** The layout that the ID was read with. */
   readonly fingerprint: string;
 }
 

@@ -1,10 +1,10 @@
 /**
  * Plans the move of a registry from one store to another, step by step. In the meantime each of the
- * two has half of the worker ids of one layout, and says so as in a move between layouts: `#1
+ * two has half of the worker IDs of one layout, and says so as in a move between layouts: `#1
  * #out:k3 t41-w10-s12/1ms@0[0-511]` and `#1 #in:k3 t41-w10-s12/1ms@0[512-1023]`. One that is closed
- * lists no worker ids: `#2 #out:k3 t41-w10-s12/1ms@0[]`.
+ * lists no worker IDs: `#2 #out:k3 t41-w10-s12/1ms@0[]`.
  *
- * Guarantee: a worker id is taken from one registry before the other one has it, which begins no
+ * Guarantee: a worker ID is taken from one registry before the other one has it, which begins no
  * range below anything that the first one granted, or can have forgotten. So any step may be the
  * last one for a while: the plan continues from what the two say, whoever planned what is there.
  */
@@ -22,14 +22,14 @@ import { crowdedText, holdersText, isHeld } from './move-holders.js';
 /** The two registries: the one that is left, and the one that follows it. */
 export type MoveEnd = 'from' | 'to';
 
-/** 'begin' gives each registry half of the worker ids; the others give all of them to one. */
+/** 'begin' gives each registry half of the worker IDs; the others give all of them to one. */
 export type StoreMoveGoal = 'begin' | 'end' | 'undo';
 
 /** What the plan has to know of a registry. */
 export interface RegistryState {
   /** What it stores of layouts; empty where there is none, or none was granted from. */
   readonly text: string;
-  /** True if a worker id of it has a ceiling. */
+  /** True if a worker ID of it has a ceiling. */
   readonly isUsed: boolean;
   readonly holders: readonly WorkerRecord[];
   /** Its clock, Unix ms. */
@@ -44,7 +44,7 @@ export interface StoreMoveTerms {
   readonly from: RegistryState;
   readonly to: RegistryState;
   readonly goal: StoreMoveGoal;
-  /** The worker ids that the fleet uses; default all. */
+  /** The worker IDs that the fleet uses; default all. */
   readonly span?: IdSpan | undefined;
   /** A random text for a move that begins, the same in all of its steps. */
   readonly key: string;
@@ -54,7 +54,7 @@ export interface StoreMoveStep {
   readonly at: MoveEnd;
   /** What that registry stores from then on. */
   readonly text: string;
-  /** Present where the registry gets worker ids: it begins no range of them below this. */
+  /** Present where the registry gets worker IDs: it begins no range of them below this. */
   readonly floorMs?: number;
 }
 
@@ -68,7 +68,7 @@ export function stateOf(view: Pick<RegistryView, 'facts' | 'workers' | 'nowMs'>)
     isUsed: workers.length > 0,
     holders: workers.filter(isHeld),
     nowMs,
-    // Also for so many worker ids that a call could not take their ceilings as arguments.
+    // Also for so many worker IDs that a call could not take their ceilings as arguments.
     latestIdMs: workers.reduce(
       (ms, { ceilingMs }) => Math.max(ms, ceilingMs),
       Math.max(usualLatestIdMs, ...ends),
@@ -126,7 +126,7 @@ type Ends = Readonly<Record<MoveEnd, Standing>>;
  * Returns the command that opens a registry if neither of the two is open, or one that continues a
  * move. That move is half done, or one of them has lost it. Undefined if there is none of these.
  *
- * Guarantee: it is accepted, at once or as soon as nobody holds a worker id of the registry that it
+ * Guarantee: it is accepted, at once or as soon as nobody holds a worker ID of the registry that it
  * closes.
  */
 export function wayOn({ from, to }: Ends): WayOn | undefined {
@@ -176,7 +176,7 @@ interface Pair {
   readonly to: Standing;
   readonly layouts: readonly AdmittedLayout[];
   readonly workerIdMax: number;
-  /** The worker ids that are divided among them. */
+  /** The worker IDs that are divided among them. */
   readonly whole: IdSpan;
 }
 
@@ -263,14 +263,14 @@ function refusalOfNew({ terms, to, layouts, whole }: Pair): string | undefined {
   return `Ranges were granted, or may be forgotten, until ${reach}: none could begin before.`;
 }
 
-/** All worker ids come to one of the two, once nobody holds one of the other. */
+/** All worker IDs come to one of the two, once nobody holds one of the other. */
 function finishStep(pair: Pair): Planned {
   const { terms } = pair;
   const isEnd = terms.goal === 'end';
   const [loser, winner]: MoveEnd[] = isEnd ? ['from', 'to'] : ['to', 'from'];
   const { [loser!]: losing, [winner!]: winning } = pair;
   if (isShut(losing) && winning.kind === 'whole' && winning.count >= losing.count) return 'done';
-  // Nobody is seen to hold a worker id of an empty registry, which may be a misspelled URL.
+  // Nobody is seen to hold a worker ID of an empty registry, which may be a misspelled URL.
   const kinds = [losing.kind, winning.kind];
   const isForgotten = kinds.includes('half') && kinds.includes('none');
   const isOne = isOneMove(pair) || isOlder(winning, losing, isEnd ? 'out' : 'in');
@@ -302,7 +302,7 @@ function isOneMove({ from, to }: Pair): boolean {
 
 /**
  * The one that gets all was restored to what it was before the other one was closed. It has no
- * worker ids, or half of them for an earlier move.
+ * worker IDs, or half of them for an earlier move.
  */
 function isOlder(winning: Standing, losing: Standing, side: StoreMove['side']): boolean {
   if (losing.kind !== 'closed' || losing.move!.side !== side) return false;

@@ -1,5 +1,5 @@
 /**
- * From --support to an open store of worker ids, counters or locks.
+ * From --support to an open store of worker IDs, counters or locks.
  *
  * Guarantee: an opened store is closed, whatever happens in between, and no call lasts longer than
  * --timeout says.

@@ -2,7 +2,7 @@
  * The statements that turn the keys of tables with rows, and all columns that refer to them, into
  * bigint, and those that turn them back. They depend on what the schema is now.
  *
- * Guarantee: an integer keeps its value. Any other key gets a number from 1 up, below all ids of
+ * Guarantee: an integer keeps its value. Any other key gets a number from 1 up, below all IDs of
  * this library, and a table keeps the old key of each row. Nothing is executed here.
  */
 import { databaseOf } from '../../stores/schemes.js';
@@ -296,7 +296,7 @@ function mariadbSteps({ changes, foreignKeys }: Widening, isBack: boolean): stri
     });
   const isShort = ({ type }: Column) => isBack || !/^(var)?char/.test(type);
   return [
-    // What does not fit is an error then, and the id 0 remains.
+    // What does not fit is an error then, and the ID 0 remains.
     `SET @mode = @@sql_mode, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO';`,
     ...changes.filter(({ isRoot, map }) => isBack && isRoot && map === undefined).flatMap(fits),
     ...byTable(foreignKeys).map(([table, own]) => {
@@ -324,7 +324,7 @@ function mariadbSteps({ changes, foreignKeys }: Widening, isBack: boolean): stri
   ];
 }
 
-/** Fails before anything has changed if an id does not fit into the old type. */
+/** Fails before anything has changed if an ID does not fit into the old type. */
 function fits({ table, name, definition = '' }: Change): string[] {
   const type = TYPE.exec(definition)![0];
   return [

@@ -1,5 +1,5 @@
 /**
- * `nestjs-snowflake/redis-ids`: ids made in Redis, without a worker id, one call for
+ * `nestjs-snowflake/redis-ids`: IDs made in Redis, without a worker ID, one call for
  * each batch.
  */
 import { Module } from '@nestjs/common';
@@ -32,8 +32,8 @@ const REDIS_IDS: GeneratorOpener<RedisIdsOptions> = {
 };
 
 /**
- * Registers an injectable IdMaker whose ids are generated in Redis by its clock, without a worker
- * id: on one Redis they rise strictly over all processes. `shard` and every other field are filled
+ * Registers an injectable IdMaker whose IDs are generated in Redis by its clock, without a worker
+ * ID: on one Redis they rise strictly over all processes. `shard` and every other field are filled
  * by the call. It works without SnowflakeModule and next to it.
  *
  * @example
@@ -59,7 +59,7 @@ const REDIS_IDS: GeneratorOpener<RedisIdsOptions> = {
 export class RedisIdsModule extends generatorModule(REDIS_IDS, 'createRedisIdsOptions') {}
 
 /**
- * Ids made in Redis for a script, until `close()`, or until the end of the block with
+ * IDs made in Redis for a script, until `close()`, or until the end of the block with
  * `await using`.
  *
  * @param options those of RedisIdsModule

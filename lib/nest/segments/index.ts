@@ -1,5 +1,5 @@
 /**
- * `nestjs-snowflake/segments`: dense numbers of a counter instead of snowflake ids, taken from a
+ * `nestjs-snowflake/segments`: dense numbers of a counter instead of snowflake IDs, taken from a
  * store ahead of need, and series that start again with each day, month or year.
  */
 import { Module } from '@nestjs/common';
@@ -71,8 +71,8 @@ const SEGMENTS: GeneratorOpener<SegmentOptions> = {
 };
 
 /**
- * Registers an injectable IdMaker whose ids are the dense numbers of a counter, 1, 2, 3 and so on,
- * taken from a store in segments. One costs a fraction of a snowflake id. They rise within a
+ * Registers an injectable IdMaker whose IDs are the dense numbers of a counter, 1, 2, 3 and so on,
+ * taken from a store in segments. One costs a fraction of a snowflake ID. They rise within a
  * process; between processes segment by segment. A number is lost now and then and never given
  * twice. It works without SnowflakeModule and next to it.
  *

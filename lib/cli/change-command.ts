@@ -1,9 +1,9 @@
 /**
- * A change as a command: checks its arguments, reads the store, shows the change, asks, makes it.
+ * A command that changes a store: it reads the store, shows the change, asks, and makes it.
  *
- * Guarantee: arguments are checked before the store is opened. Nothing is changed with --dry, or
- * before a person confirms: only the word yes is a yes, and without a terminal the command is
- * refused and does not wait.
+ * Guarantee: the command checks its arguments before it opens the store. With --dry, or before a
+ * person confirms, it changes nothing. Only the word yes confirms. Without a terminal the command
+ * fails instead of waiting for an answer.
  */
 import type { WorkerRecord } from '../lease/distributed-support.js';
 import {
@@ -18,21 +18,21 @@ import { untilNobody } from './store/move-holders.js';
 import { lineChunks, wrapped, type ExitCode, type Terminal } from './terminal.js';
 
 export interface Change {
-  /** What the change means, a sentence or more each. */
+  /** The effect of the change, one or more sentences each. */
   readonly notice?: readonly string[];
-  /** The statement that makes a table which is missing. */
+  /** The statement that creates a missing table. */
   readonly sql?: string | undefined;
-  /** Absent if there is nothing to confirm. */
+  /** Absent if the change needs no confirmation. */
   readonly question?: string | undefined;
-  /** Reads the holders that --wait waits for, before the change and after it. */
+  /** Reads the holders for which --wait waits, before and after the change. */
   readonly readHeldUp?: () => Promise<WorkerRecord[]>;
   readonly make: () => Promise<ExitCode>;
-  /** What to say once the change is made and nobody is waited for. */
+  /** The message after the change, once no holder is waited for. */
   readonly end?: string | undefined;
 }
 
 interface ChangeCommand<Terms, Store> extends Omit<Command, 'run'> {
-  /** What --dry does, for the help; absent if there is no such option. */
+  /** The effect of --dry, for the help; absent if the command has no such option. */
   readonly dry?: string;
   readonly yes?: string;
   /** @throws SnowflakeError CONFIG_INVALID */
@@ -42,7 +42,7 @@ interface ChangeCommand<Terms, Store> extends Omit<Command, 'run'> {
     use: (store: Store) => Promise<ExitCode>,
     terms: Terms,
   ) => Promise<ExitCode>;
-  /** @returns why nothing can be changed, or an exit code if there is nothing to change */
+  /** @returns why the change is impossible, or an exit code if there is nothing to change */
   readonly plan: (store: Store, terms: Terms, call: Call) => Promise<Change | string | ExitCode>;
 }
 

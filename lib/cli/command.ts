@@ -1,6 +1,6 @@
 /**
- * A command is data, names and options, and one function. Parsing, help and suggestions all read
- * this data, so they cannot disagree. This file imports no command.
+ * A command is data, such as names and options, and one function. Parsing, help and suggestions all
+ * read this data, so they cannot disagree. This file imports no command.
  */
 import { parseArgs } from 'node:util';
 import { systemClock } from '../core/clock.js';
@@ -39,7 +39,7 @@ export interface Call {
   readonly options: Options;
   readonly terminal: Terminal;
   readonly env: Environment['env'];
-  /** The text of a file of this package; undefined where the file is not there. */
+  /** The text of a file of this package; undefined if the file is missing. */
   packed(path: string): string | undefined;
 }
 
@@ -56,25 +56,25 @@ export interface Command {
   run(call: Call): Promise<ExitCode>;
 }
 
-/** A mistake in the command line, as opposed to a command that fails. */
+/** A mistake in the command line, as opposed to a failure of the command. */
 export function usageFault(message: string): SnowflakeError {
   return new SnowflakeError('CONFIG_INVALID', message);
 }
 
 export const DOCS_URL = 'https://github.com/nestjs-snowflake/nestjs-snowflake/blob/main/docs';
 
-/** Says where to find help, on a line of its own after the message. */
+/** Names the help on a separate line after the message. */
 export function helpHint(name: string): string {
   return `See: snowflake ${name} --help`;
 }
 
 /**
- * Every connection string with a password contains one of the first three; every API key and every
- * random secret contains as many characters in a row.
+ * Every connection string with a password contains one of the first three parts. Every API key and
+ * every random secret contains this many word characters in a row.
  */
 const MAY_BE_SECRET = /:\/\/|@|=|\w{32}/;
 
-/** Formats an argument for a message, and hides one that may be a URL with a password, or a key. */
+/** Quotes an argument for a message, and hides an argument that may contain a password or a key. */
 export function quoted(text = ''): string {
   if (!MAY_BE_SECRET.test(text)) return JSON.stringify(text);
   const isUrl = text.includes('://');
@@ -176,7 +176,7 @@ function parse(specs: OptionSpecs, args: readonly string[]) {
 function argumentFault(message: string, names: readonly string[]) {
   const [, dashes, unknown] = /^Unknown option '(-{1,2})([^'=\s]*)/.exec(message) ?? [];
   if (unknown === undefined) return usageFault(message);
-  // The dashes, which all options share, would make any two look alike.
+  // All options begin with the same dashes, so the dashes would make any two look alike.
   const meant = nearest(unknown, names);
   const known = names.map((name) => `--${name}`).join(', ');
   return usageFault(
@@ -185,7 +185,7 @@ function argumentFault(message: string, names: readonly string[]) {
   );
 }
 
-/** All that is missing is named at once. */
+/** One message names all missing parts. */
 function checkArguments(
   { name, words, options }: Command,
   values: Readonly<Record<string, unknown>>,
@@ -204,8 +204,8 @@ function checkArguments(
 }
 
 /**
- * Reads a count in the grammar of decimal texts: no sign, no leading zero, nothing around it.
- * Returns undefined for any other text, and for a number that is not exact.
+ * Reads a count as a decimal number without sign, leading zero or spaces. Returns undefined for any
+ * other string, and for a number that is not exact.
  */
 export function wholeOf(text: string): number | undefined {
   const value = Number(text);
@@ -215,10 +215,10 @@ export function wholeOf(text: string): number | undefined {
 /*
  * Times as operators write and read them.
  *
- * Guarantee: a time without its zone is refused, and every time in the output has its zone.
+ * Guarantee: a time without a time zone is rejected, and every time in the output has its zone.
  */
 
-/** The first and the last millisecond of the day, minute or second that was written. */
+/** The first and the last millisecond of the given day, minute or second. */
 interface WrittenTime {
   readonly firstMs: number;
   readonly lastMs: number;
@@ -226,7 +226,7 @@ interface WrittenTime {
 
 const ISO =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,3})?(Z|[+-]\d{2}:\d{2})?)?$/;
-/** Unix milliseconds have fewer digits. */
+/** Unix milliseconds have fewer digits than this. */
 const MS_END = 1e15;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -268,7 +268,7 @@ export function readTime(label: string, text: string): WrittenTime {
 
 const moment = (ms: number): WrittenTime => ({ firstMs: ms, lastMs: ms });
 
-/** Date.parse takes the 30th of February for the 2nd of March. */
+/** Date.parse reads February 30 as March 2. */
 function isDayOfMonth([, year, month, day]: readonly (string | undefined)[]): boolean {
   const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)));
   return date.getUTCDate() === Number(day);
@@ -280,7 +280,7 @@ export function utcText(ms: number): string {
   return Number.isNaN(date.getTime()) ? `${ms} ms` : date.toISOString();
 }
 
-/** The same time in the zone of this host: 2026-11-21 17:11:20.123 +08:00. */
+/** The same time in the time zone of this host: 2026-11-21 17:11:20.123 +08:00. */
 export function localText(ms: number): string {
   const offsetMin = -new Date(ms).getTimezoneOffset();
   const side = offsetMin < 0 ? '-' : '+';
@@ -302,13 +302,13 @@ export function spanText(ms: number): string {
   return `${(ms / YEAR_MS).toFixed(1)} years`;
 }
 
-/** Says why a command did not do what it is for. @returns its exit code */
+/** Reports why a command failed. @returns its exit code */
 export async function failed({ terminal }: Call, reason: string): Promise<1> {
   await terminal.say(`snowflake: ${reason}`);
   return 1;
 }
 
-/** Runs what refuses a part of the command line, which is then a mistake in it. */
+/** Runs a function, and reports its error as a mistake in the command line. */
 export function asUsage<T>(run: () => T): T {
   try {
     return run();

@@ -1,6 +1,6 @@
 /**
- * The parts of an ID, as text for people and as JSON for programs. In JSON an ID is text, because a
- * JavaScript number loses its last digits.
+ * The parts of an ID, as text for people and as JSON for programs. In JSON an ID is a string,
+ * because a JavaScript number loses its last digits.
  */
 import type { BitLayout } from '../core/index.js';
 import { tableLines } from './terminal.js';
@@ -12,7 +12,7 @@ export function idRecord(layout: BitLayout, id: bigint) {
   return { id: String(id), time: utcText(timestampMs), timestampMs, workerId, sequence, fields };
 }
 
-/** @param title the ID as it was written */
+/** @param title the ID as given */
 export function idLines(layout: BitLayout, id: bigint, title: string): string[] {
   const { time, timestampMs, workerId, sequence, fields } = idRecord(layout, id);
   const rows = [
@@ -37,11 +37,11 @@ export function idLines(layout: BitLayout, id: bigint, title: string): string[] 
 
 interface Cell {
   readonly positions: string;
-  /** Holds one text for each line of the diagram. */
+  /** The text of each line of the diagram. */
   readonly lines: readonly string[];
 }
 
-/** @param values the fields of an ID; without them only the layout is drawn */
+/** @param values the fields of an ID; without them, the diagram shows only the layout */
 export function bitDiagram(layout: BitLayout, values?: Readonly<Record<string, number>>): string[] {
   const cells = layout.fields.map(({ name, bits, shift }) => {
     const value = values?.[name];
@@ -84,8 +84,8 @@ const textOf = ({ positions, lines }: Cell, at: number): string =>
   (lines[at] ?? '').padEnd(positions.length);
 
 /*
- * The presets an ID can be of: lines that `snowflake decode` puts under the parts of an ID read
- * with the default layout, and a record of `--json`.
+ * The presets that an ID can belong to. They are lines under the parts of an ID that `snowflake
+ * decode` read with the default layout, and a record of `--json`.
  */
 
 export function plausibleRecord({ presets, timestampMs, ...rest }: PlausibleLayout) {

@@ -1,6 +1,6 @@
 /**
- * The options --form and --public decide how IDs are written in arguments and output. The key of
- * public IDs comes from the environment, since every user of the machine would see an argument.
+ * The options --form and --public select how IDs are written in arguments and output. The key of
+ * public IDs comes from the environment, because every user of the machine can see an argument.
  */
 import { ApiKeys } from '../api-keys/api-keys.js';
 import { publicIds, textForms, type TextForm } from '../core/index.js';
@@ -44,10 +44,10 @@ function publicForm(prefix: string, env: Call['env']): TextForm {
 }
 
 /*
- * The options --prefix and --secret-name lead to `ApiKeys`.
+ * The options --prefix and --secret-name configure `ApiKeys`.
  *
- * Guarantee: secrets come only from the environment. Every user of the machine would see an
- * argument, and the shell would keep it.
+ * Guarantee: secrets come only from the environment. Every user of the machine can see an argument,
+ * and the shell stores it.
  */
 
 const PEPPER_VARIABLE = 'SNOWFLAKE_API_KEY_PEPPER';
@@ -67,7 +67,7 @@ export const PEPPER_SAYS =
 
 export interface NamedKeys {
   readonly keys: ApiKeys;
-  /** The letter of derived keys, if they are wanted. */
+  /** The letter of derived keys; absent for issued keys. */
   readonly secretName: string | undefined;
   readonly hasPepper: boolean;
 }
@@ -76,7 +76,7 @@ export interface NamedKeys {
 export function keysFrom({ options, env }: Call): NamedKeys {
   const prefix = options.text('prefix')!;
   const secretName = options.text('secret-name');
-  // Compose files pass unset variables as empty ones.
+  // Compose files pass an unset variable as an empty one.
   const pepper = env[PEPPER_VARIABLE] || undefined;
   const secret = env[SECRET_VARIABLE] || undefined;
   if (secretName !== undefined && secret === undefined) {

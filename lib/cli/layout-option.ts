@@ -1,8 +1,7 @@
 /**
  * The layout named on the command line: a preset, a fingerprint, or a list of fields.
  *
- * Faults in a layout are reported in the words of the layout itself; for an unknown name the
- * closest preset is suggested.
+ * The layout itself words its errors. For an unknown name, the message suggests the closest preset.
  */
 import { BitLayout, layouts, moveAfter, type Epoch, type FieldSpec } from '../core/index.js';
 import { readFingerprint } from '../core/layout/layout-fields.js';
@@ -17,12 +16,12 @@ import {
 } from './command.js';
 import { wrapped } from './terminal.js';
 
-/** Runs of one letter and a few digits, and numbers: neither a URL nor a password. */
+/** Short runs of letters and digits: neither a URL nor a password. */
 const LIKE_FINGERPRINT =
   /^[a-z]\d{1,3}(?:-[a-z]?\d{1,3}[a-z]?){1,8}(?:\/\d{0,7}\w{0,2})?(?:@\d{0,15})?$/i;
 const PRESETS = 'a preset such as twitter (all: snowflake layout --help), or a fingerprint';
 
-/** For commands that only compare with a layout, if one is given. */
+/** For commands that only compare with a layout if one is given. */
 export const GIVEN_LAYOUT_OPTIONS: OptionSpecs = {
   layout: { value: 'preset', says: PRESETS },
   fields: { value: 'fields', says: 'another layout, e.g. timestamp:41,worker:10,sequence:12' },
@@ -53,12 +52,12 @@ export function layoutFrom(options: Options): BitLayout {
   return new BitLayout({ epoch, unitMs, fields: readFields(fields) });
 }
 
-/** The layout that an option names, which was given. @throws SnowflakeError CONFIG_INVALID */
+/** The layout that a present option names. @throws SnowflakeError CONFIG_INVALID */
 export function layoutNamed(option: string, options: Options): BitLayout {
   return named(option, options.text(option)!, readEpochText(options.text('epoch')));
 }
 
-/** The layout of a fingerprint, with fields named after their role, or undefined. */
+/** The layout of a fingerprint, with fields named after their roles, or undefined. */
 export function layoutOfFingerprint(fingerprint: string): BitLayout | undefined {
   const options = readFingerprint(fingerprint);
   if (options === undefined) return undefined;
@@ -104,19 +103,19 @@ export function readFields(text: string): FieldSpec[] {
 }
 
 /*
- * Tells whether IDs of a layout can follow those that exist, in words and as JSON for programs. The
- * judgement is moveAfter() of core; here are its consequences.
+ * States whether IDs of a layout can follow existing IDs, in words and as JSON. moveAfter() of core
+ * decides; this part explains the consequences.
  */
 
 interface AfterFacts {
   readonly after: string;
   readonly isSafe: boolean;
-  /** null stands for never. */
+  /** null means never. */
   readonly safeFrom: string | null;
   readonly epochMax: string | null;
 }
 
-/** No integer column has more digits. */
+/** No integer column has more digits than this. */
 const MAX_ID = /^(0|[1-9]\d{0,29})$/;
 
 /** @throws SnowflakeError CONFIG_INVALID */
@@ -136,7 +135,7 @@ export function afterFacts(layout: BitLayout, maxId: bigint, nowMs: number): Aft
   };
 }
 
-/** Adds a row to the facts of the layout, if --after was given. */
+/** Adds a row to the facts of the layout, if --after is given. */
 export function afterRow(facts: AfterFacts | undefined): (readonly [string, string])[] {
   if (facts === undefined) return [];
   const { isSafe, safeFrom } = facts;
@@ -172,7 +171,7 @@ function sentencesOf(facts: AfterFacts): string[] {
 }
 
 /*
- * The limits of a layout in numbers: how long it lasts, how many workers and how many IDs it has.
+ * The limits of a layout in numbers: its lifetime, its workers and its ID rate.
  */
 
 /** A JavaScript number with more bits is not exact. */

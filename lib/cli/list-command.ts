@@ -1,32 +1,32 @@
 /**
- * A list as a command: a table for people and, with --json, one object per row.
+ * A command that prints a list: a table for people and, with --json, one object per row.
  *
- * Guarantee: arguments are checked before the store is asked, and nothing is changed.
+ * Guarantee: it checks its arguments before it reads the store, and changes nothing.
  */
 import { cutName, printable } from '../messages.js';
 import { whole } from '../options.js';
 import type { Call, Command, Options } from './command.js';
 import { tableLines, type ExitCode } from './terminal.js';
 
-/** The cells of a row by the headings of their columns. */
+/** The cells of a row, by column heading. */
 export type Cells = Readonly<Record<string, string | number | bigint>>;
 
 export interface Listing<Row> {
   readonly rows: readonly Row[];
-  /** What follows the table: counts and advice, or that there are no rows. */
+  /** The text after the table: counts and advice, or that there are no rows. */
   readonly below?: readonly string[];
-  /** What follows the rows in JSON. */
+  /** The record after the rows in JSON. */
   readonly totals?: object;
 }
 
 interface ListCommand<Row> extends Omit<Command, 'run'> {
-  /** The most rows to show, and what they are called in the help; absent if all are shown. */
+  /** The maximum number of rows, and their name in the help; absent if all rows appear. */
   readonly limit?: { readonly says: string; readonly count: number; readonly max: number };
-  /** What --json prints, for the help. */
+  /** The content of --json, for the help. */
   readonly json: string;
   readonly cells: (row: Row, options: Options) => Cells | readonly Cells[];
   readonly record: (row: Row) => object;
-  /** @param limit Infinity without `limit`; @returns an exit code where there is no list */
+  /** @param limit Infinity without `limit`; @returns an exit code if there is no list */
   readonly read: (call: Call, limit: number) => Promise<Listing<Row> | ExitCode>;
 }
 
@@ -59,7 +59,7 @@ export function listCommand<Row>(list: ListCommand<Row>): Command {
   };
 }
 
-/** Numbers stand on the right. */
+/** Numbers are right-aligned. */
 function table(rows: readonly Cells[]): string[] {
   const heads = Object.keys(rows[0] ?? {});
   const isRight = (head: string) => rows.some((row) => typeof row[head] !== 'string');
@@ -68,7 +68,7 @@ function table(rows: readonly Cells[]): string[] {
   return rows.length === 0 ? [] : tableLines([heads, ...lines], '', right);
 }
 
-/** A DNS label is as long. One long name must not widen the column of all others. */
+/** The length of a DNS label. One long name must not widen its whole column. */
 const NAME_LENGTH_MAX = 63;
 
 export const nameCell = (name: string): string => printable(cutName(name, NAME_LENGTH_MAX));

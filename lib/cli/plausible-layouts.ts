@@ -1,13 +1,13 @@
 /**
- * Guesses which presets an ID can be of, most likely first, because an ID does not name its layout.
- * A preset is plausible if the time of the ID lies between 2010, or its epoch, and now. The most
- * likely has the shortest description. IDs are mostly recent, of a low worker ID and early in their
- * tick, while bits of another system read as random numbers in these fields.
+ * Guesses the presets that an ID can belong to, the likeliest first, because an ID does not name
+ * its layout. A preset is plausible if the time of the ID is between 2010, or its epoch, and now.
+ * The likeliest preset has the shortest description. Most IDs are recent, have a low worker ID and
+ * are early in their tick. In the wrong layout, these fields look random.
  */
 import { layouts } from '../core/layout/presets.js';
 
 export interface PlausibleLayout {
-  /** All presets with these bits, this unit and this epoch. */
+  /** All presets with the same bits, unit and epoch. */
   readonly presets: readonly string[];
   readonly timestampMs: number;
   readonly workerId: number;
@@ -28,7 +28,7 @@ export function plausibleLayouts(id: bigint, nowMs: number): PlausibleLayout[] {
   const fits = KNOWN.flatMap(({ presets, layout }) => {
     if (id > layout.idMax) return [];
     const { timestampMs, workerId, sequence } = layout.parse(id);
-    // A counter would read as the first moments of every layout.
+    // In every layout, a counter would look like the first moments after the epoch.
     const sinceMs = Math.max(FIRST_OF_ALL_MS, layout.epochMs + DAY_MS);
     if (timestampMs < sinceMs || timestampMs > nowMs + DAY_MS) return [];
     const ticksAgo = Math.abs(nowMs - timestampMs) / layout.unitMs;

@@ -1,8 +1,8 @@
 /**
- * From a command line to an exit code: finds the command, runs it, helps and reports failures.
+ * Finds and runs the command, prints help, reports failures and returns the exit code.
  *
- * Guarantee: it never rejects and resolves after all output is written, with the same exit code if
- * the reader of the output is gone.
+ * Guarantee: it never rejects, and it resolves after all output is written. A closed output pipe
+ * does not change the exit code.
  */
 import { readFileSync, realpathSync } from 'node:fs';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
@@ -43,7 +43,7 @@ async function dispatch(world: Environment, terminal: Terminal): Promise<ExitCod
   }
   const members = familyOf(first);
   if (args.length === 0 || (args.length === 1 && members.length > 0 && !isCommand(first))) {
-    // Without a command the help appears, but not as a result.
+    // Without a command the help appears on standard error.
     await terminal.say(helpAbout(args).join('\n'));
     return 2;
   }
@@ -53,7 +53,7 @@ async function dispatch(world: Environment, terminal: Terminal): Promise<ExitCod
   return found.command.run({ options, terminal, env: world.env, packed });
 }
 
-/** The help option counts at any place, since the other options may be wrong. */
+/** The help option works at any place, because the other options may be wrong. */
 function asksForHelp(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const options = end < 0 ? args : args.slice(0, end);
@@ -80,7 +80,7 @@ async function printLines(terminal: Terminal, lines: readonly string[]): Promise
   return 0;
 }
 
-/** The subcommands of a command; most have none. */
+/** The subcommands of a command; usually empty. */
 function familyOf(first: string): readonly Command[] {
   return COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
 }
@@ -116,7 +116,7 @@ function unknownCommand(first: string, second: string): SnowflakeError {
   if (second.startsWith('-')) {
     return usageFault(`\`${first}\` needs a subcommand: ${members.join(', ')}.`);
   }
-  // The command, which all subcommands share, would make any two look alike.
+  // All subcommands begin with the same word, so that word would make any two look alike.
   const ends = members.map((name) => name.split(' ')[1]!);
   const meant = nearest(second, ends);
   const all = `Choose one of ${members.join(', ')}.`;
@@ -144,14 +144,14 @@ async function report(
   return error.code === 'CONFIG_INVALID' ? 2 : 1;
 }
 
-/** What npx fetches for one run lies outside of every project, and sees no installation there. */
+/** npx installs such a package outside of any project, and finds no installed client there. */
 function installable(message: string, program = ''): string {
   if (!/[\\/]_npx[\\/]/.test(program)) return message;
   const withPackage = 'Run: npx --package nestjs-snowflake --package $1 snowflake <command>';
   return message.replace(/Run: npm install (\S+)$/, withPackage);
 }
 
-/** The operator can fix an error of the system. Anything else is a bug, so its stack appears. */
+/** An operator can fix a system error. Any other error is a bug, so its stack appears. */
 function unforeseen(error: unknown): string {
   if (!(error instanceof Error)) return `unexpected error: ${format(error)}`;
   const isOfSystem = /^E[A-Z0-9]+$/.test((error as { code?: string }).code ?? '');
@@ -167,7 +167,7 @@ function versionOf(program: string | undefined): string {
   return version;
 }
 
-/** The text of a file of the package that the program is in. */
+/** The text of a file in the package that contains the program. */
 function packedFile(program: string | undefined, path: string): string | undefined {
   try {
     // A bin is a symbolic link.
@@ -179,8 +179,7 @@ function packedFile(program: string | undefined, path: string): string | undefin
 }
 
 /*
- * The help texts, built from the data of the commands: every command and every option is listed
- * because it exists, none manually.
+ * The help, built from the data of the commands, so it lists every command and every option.
  */
 
 const OPTION_WIDTH = 58;
@@ -213,7 +212,7 @@ function helpOf(command: Command): string[] {
   ];
 }
 
-/** What is required stands before the options that may be left out. */
+/** Required options come before optional ones. */
 function usageOf({ name, words, options }: Command): string {
   const required = Object.entries(options).filter(([, { isRequired }]) => isRequired);
   const word = words && `<${words.name}${words.max > 1 ? '...' : ''}>`;

@@ -1,9 +1,9 @@
 /**
  * Writes results to standard output and everything else to standard error.
  *
- * Guarantee: no text controls the terminal. The only control characters are line ends and the
+ * Guarantee: no string controls the terminal. The only control characters are line ends and the
  * colors set here, for a terminal and never with NO_COLOR. Each write is awaited, so nothing piles
- * up in memory. A reader that is gone changes no exit code, and no command stops half way for it.
+ * up in memory. A closed output pipe changes no exit code, and stops no command half way.
  */
 import { printable, printableJson } from '../messages.js';
 
@@ -11,7 +11,7 @@ const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
 
 export type Colour = keyof typeof COLOURS;
 
-/** A line whose first part is colored. */
+/** A line with a colored first part. */
 export interface Painted {
   readonly colour: Colour;
   readonly text: string;
@@ -40,12 +40,12 @@ export class Terminal {
     });
   }
 
-  /** True once the reader of the results is gone, such as `head`: a command may stop early. */
+  /** True once the reader of the results, such as `head`, has closed: a command may stop early. */
   get isUnread(): boolean {
     return this.isBroken;
   }
 
-  /** Writes a statement line by line, as a client program of the database takes it. */
+  /** Writes a statement line by line, as a database client reads it. */
   async printSql(statement: string): Promise<void> {
     await this.print(...`${statement};`.split('\n'));
   }
@@ -55,17 +55,17 @@ export class Terminal {
   }
 
   /**
-   * Writes a text that is not part of the result, in one line or more; a closed stream is no error.
+   * Writes text that is not part of the result, on one or more lines. A closed stream is no error.
    */
   async say(text: string | Painted): Promise<void> {
     const { stderr } = this.world;
-    // A reader that is gone still gets the exit code.
+    // The exit code still reaches a caller that closed the stream.
     await write(stderr, `${this.format(text, stderr, '\n')}\n`).catch(() => undefined);
   }
 
-  /** Writes a question without a line end, so that the answer is typed after it. */
+  /** Writes a question without a line end, so the answer appears after it. */
   async ask(question: string): Promise<void> {
-    // A reader that is gone gives no answer, which means no.
+    // A closed stream gives no answer, which means no.
     await write(this.world.stderr, printable(question)).catch(() => undefined);
   }
 
@@ -95,11 +95,11 @@ function paint(stream: Output, env: Environment['env'], colour: Colour, text: st
 }
 
 /*
- * The process around a command as one object, which a test can replace: commands never use
+ * The environment of a command as one object, which a test can replace. Commands never use
  * `process` themselves.
  */
 
-/** 0 success, 1 something is wrong or has failed, 2 the command line is wrong. */
+/** 0 success, 1 a problem or a failure, 2 an invalid command line. */
 export type ExitCode = 0 | 1 | 2;
 
 interface Output {
@@ -120,7 +120,7 @@ export interface Environment {
   readonly stdin: Input;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** The file that was started; it leads to the package. */
+  /** The path of the started file, which leads to the package. */
   readonly program?: string;
 }
 
@@ -133,7 +133,7 @@ export interface Environment {
 /** No text of an ID is longer, so the start of a line is enough to refuse it. */
 const LINE_LENGTH_MAX = 1000;
 
-/** Yields the lines of each chunk as it arrives, so that they are answered at once. */
+/** Yields the lines of each chunk as it arrives, so the caller can process them at once. */
 export async function* lineChunks(
   input: AsyncIterable<string | Uint8Array>,
 ): AsyncGenerator<readonly string[]> {
@@ -145,7 +145,7 @@ export async function* lineChunks(
     rest = lines.pop()!;
     if (lines.length > 0) yield lines;
   }
-  // Half a character at the end becomes a wrong character, so no ID ends there.
+  // Half a character at the end becomes a replacement character, so no ID ends there.
   rest += decoder.decode();
   if (rest !== '') yield [rest];
 }
@@ -156,7 +156,7 @@ function cut(line: string): string {
 }
 
 /*
- * Formats rows as lines with aligned columns. No line ends in spaces, and an empty table gives no
+ * Formats rows as lines with aligned columns. No line ends in spaces, and an empty table has no
  * line.
  */
 

@@ -1,7 +1,7 @@
 /**
- * `snowflake counters list` and `counters inspect`: the counters, and where they stand.
+ * `snowflake counters list` and `counters inspect`: the counters and their next numbers.
  *
- * Guarantee: nothing is changed, and no text from the store steers the terminal.
+ * Guarantee: they change nothing, and no string from the store controls the terminal.
  */
 import { ID_MAX } from '../../core/id-words.js';
 import { isDecimalId } from '../../core/text/decimal.js';
@@ -77,9 +77,9 @@ function cellsOf({ counter, form, next, era, waitMs }: CounterRecord) {
 }
 
 /*
- * `snowflake counters create`: creates a counter, which no process does by itself.
+ * `snowflake counters create`: creates a counter. No process creates a counter by itself.
  *
- * Guarantee: a counter that exists is never changed.
+ * Guarantee: the command never changes an existing counter.
  */
 
 export const countersCreate = changeCommand<NewCounter, NamedCounters>({

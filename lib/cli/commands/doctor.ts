@@ -1,8 +1,8 @@
 /**
- * `snowflake doctor`: can this store, as seen from this host, lease worker IDs safely?
+ * `snowflake doctor`: checks whether a store can lease worker IDs safely to this host.
  *
- * Guarantee: it only reads. Exit code 0 means that nothing is wrong; each warning says what it
- * means for IDs and what to do.
+ * Guarantee: it only reads. Exit code 0 means that it found no problem. Each warning explains the
+ * effect on IDs and the next step.
  */
 import { isSnowflakeError } from '../../errors.js';
 import type { Finding, Level, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
@@ -46,7 +46,7 @@ export const doctor: Command = {
   async run(call: Call): Promise<ExitCode> {
     const { terminal, options } = call;
     const layout = namesLayout(options) ? layoutFrom(options) : undefined;
-    // A URL that is wrong is refused before any store is asked.
+    // An invalid URL is rejected before any store is read.
     for (const option of OTHERS) {
       if (isStoreNamed(call, option)) await withStore(call, async () => undefined, option);
     }
@@ -94,7 +94,7 @@ const COMPARED = {
 
 const OTHERS = ['regions', 'against'] as const;
 
-/** What other registries tell that the command line, or the environment, names. */
+/** Compares the registry with the other registries that options or the environment name. */
 async function compared(
   store: RegistryInspector,
   view: RegistryView,
@@ -121,10 +121,10 @@ function lineOf({ level, topic, text }: Finding): Painted {
 }
 
 /*
- * `snowflake explain`: the runbook of an error code, a state, an alert or a symptom.
+ * `snowflake explain`: the runbook for an error code, a state, an alert or a symptom.
  *
- * Guarantee: it reads the page that is in the package, so it answers without a network, and never
- * about another version.
+ * Guarantee: it reads the page in the package, so it works without a network and matches this
+ * version.
  */
 
 const PAGE = 'docs/operating/runbooks.md';
@@ -178,8 +178,8 @@ function runbooksIn(page: string) {
 }
 
 /**
- * Without the signs of Markdown; what is code stays marked, so that it can be copied. Advice
- * that is the title of another runbook alone says to look there.
+ * Removes Markdown, except around code, so that a user can copy the code. A link to another runbook
+ * becomes a reference to its title.
  */
 const plain = (text: string): string =>
   text
@@ -187,11 +187,11 @@ const plain = (text: string): string =>
     .replace(/:\s+\[([^\]]*)\]\(#[^)]*\)/g, ': see "$1"')
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
 
-/** The runbook of that title, or else the first whose title has all words, or whose text has. */
+/** The runbook with that title, or else the first with all words in its title, or in its text. */
 function nearestTo<R extends { title: string; lines: string[] }>(runbooks: R[], words: string) {
   const asked = addressOf(words);
   const all = asked.split('-').filter((part) => part !== '');
-  // Single letters are in every entry.
+  // Single letters occur in every entry.
   const parts = all.some((part) => part.length > 2) ? all : [];
   const has = (text: string) => parts.every((part) => text.includes(part.replace(/s$/, '')));
   return (
@@ -201,7 +201,7 @@ function nearestTo<R extends { title: string; lines: string[] }>(runbooks: R[], 
   );
 }
 
-/** The anchor of a heading: in small letters, with hyphens for blanks. */
+/** The anchor of a heading: lower case, with hyphens for spaces. */
 const addressOf = (title: string): string =>
   title
     .toLowerCase()

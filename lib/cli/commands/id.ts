@@ -1,8 +1,8 @@
 /**
- * `snowflake decode`: takes IDs apart.
+ * `snowflake decode`: splits IDs into their parts.
  *
- * Guarantee: IDs from standard input are answered chunk by chunk, in constant memory. One that
- * cannot be read is reported with its line number, and the others are still answered.
+ * Guarantee: IDs from standard input are decoded chunk by chunk, in constant memory. An invalid ID
+ * is reported with its line number, and the others are still decoded.
  */
 import { systemClock, textForms, type BitLayout, type TextForm } from '../../core/index.js';
 import { isSnowflakeError } from '../../errors.js';
@@ -35,13 +35,13 @@ interface Reading {
   readonly isJson: boolean;
   /** True if neither the command line nor a registry names a layout. */
   readonly isGuess: boolean;
-  /** Set if a registry was asked. */
+  /** Present if the command reads a registry. */
   readonly registry: Asked | undefined;
 }
 
-/** A registry, read once, that says who can have generated an ID. */
+/** One read of a registry, which can name the process that generated an ID. */
 interface Asked {
-  /** Its layout; undefined if it has none, or two, or if it is one of regions. */
+  /** Its layout; undefined if it has no single layout, or if it is a registry of regions. */
   readonly layout: BitLayout | undefined;
   readonly where: string;
   maker(made: Parameters<typeof makerOf>[1]): Maker;
@@ -120,7 +120,7 @@ function askRegistry(call: Call): Promise<Asked> {
   });
 }
 
-/** Lines of output, or the fault in words. */
+/** Returns lines of output, or the error message. */
 function answerTo(text: string, reading: Reading): string[] | string {
   const { layout, form, isJson, isGuess, registry } = reading;
   try {
@@ -136,7 +136,7 @@ function answerTo(text: string, reading: Reading): string[] | string {
     const said = made === undefined ? [] : wrapped(`${made.text} (${registry!.where})`);
     return [...idLines(layout, id, text), ...guess, ...said.map((line) => `  ${line}`), ''];
   } catch (error) {
-    // This may be a URL with a password, which quoted() hides.
+    // The argument may be a URL with a password, which quoted() hides.
     if (text.includes('://')) return `Expected an id, got ${quoted(text)}.`;
     if (!isSnowflakeError(error)) throw error;
     const isDecimal = form === textForms.decimal;
@@ -145,10 +145,10 @@ function answerTo(text: string, reading: Reading): string[] | string {
 }
 
 /*
- * `snowflake encode`: puts an ID together from given parts, for tests and comparisons.
+ * `snowflake encode`: composes an ID from given parts, for tests and comparisons.
  *
- * Every part is checked against its field. It does not generate new IDs: two calls with the same
- * parts give the same one.
+ * It checks every part against its field. It does not generate new IDs: the same parts always give
+ * the same ID.
  */
 
 export const encode: Command = {
@@ -205,7 +205,7 @@ function fieldsFrom(options: Options, layout: BitLayout): Record<string, number>
 }
 
 /*
- * `snowflake range`: the IDs of a span of time, for queries on a table without a time column.
+ * `snowflake range`: the IDs of a time span, for queries on a table without a time column.
  *
  * Guarantee: both ends are inclusive, and every ID with a time in the span is between them.
  */
@@ -213,7 +213,7 @@ function fieldsFrom(options: Options, layout: BitLayout): Record<string, number>
 const lifetimeText = ({ epochMs, lastDate }: BitLayout): string =>
   `This layout has IDs from ${utcText(epochMs)} to ${lastDate.toISOString()}`;
 
-/** Such a name is safe in a query: quoted or not, with or without its table. */
+/** Such a name is safe in a query, with or without quotes or a table name. */
 const COLUMN = /^[\w."`[\]]+$/;
 
 export const range: Command = {

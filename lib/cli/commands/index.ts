@@ -1,5 +1,5 @@
 /**
- * All commands, in the groups and the order in which the help lists them.
+ * All commands, in the groups and the order of the help.
  */
 import type { Command } from '../command.js';
 import { countersCreate, countersInspect, countersList } from './counters.js';

@@ -1,7 +1,7 @@
 /**
- * `snowflake key issue`: makes an API key for an ID, to be handed out and stored manually.
+ * `snowflake key issue`: creates an API key for an ID, to hand out, and its hash, to store.
  *
- * Guarantee: the key is the only secret in the output. No ID is generated: the ID is that of a row.
+ * Guarantee: the key is the only secret in the output. The ID comes from a row; none is generated.
  */
 import { isSnowflakeError } from '../../errors.js';
 import { asUsage, failed, usageFault, type Call, type Command } from '../command.js';
@@ -49,16 +49,16 @@ function rowsOf(said: Said): string[][] {
 }
 
 /*
- * `snowflake key read`: tells the IDs of API keys, and whether the keys are right.
+ * `snowflake key read`: shows the IDs of API keys, and whether the keys are valid.
  *
- * Guarantee: keys are read from standard input, never from an argument, and no part of one is in
- * the output. One that cannot be read is reported with its line number.
+ * Guarantee: keys come from standard input, never from an argument, and no part of a key is in the
+ * output. An invalid key is reported with its line number.
  */
 
 interface Reading {
   readonly keyId: string;
   readonly secretName?: string;
-  /** Absent if there was nothing to compare the key with. */
+  /** Absent if there is no hash or secret to compare the key with. */
   readonly isRight?: boolean;
 }
 

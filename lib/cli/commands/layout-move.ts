@@ -1,9 +1,9 @@
 /**
- * `snowflake layout move` lets another layout in, and one of the two out again. What it has in
- * common with `registry move` is here, too.
+ * `snowflake layout move` admits another layout to a registry, and removes one of the two again.
+ * This file also has the parts that `registry move` shares.
  *
- * Guarantee: a change takes effect only if the registry still is as it was shown, and within a
- * minute. No layout that has holders is let out.
+ * Guarantee: a change takes effect only within a minute, and only if the registry is still as
+ * shown. No layout with holders is removed.
  */
 import type { BitLayout } from '../../core/index.js';
 import type { WorkerRecord } from '../../lease/distributed-support.js';
@@ -77,7 +77,7 @@ export const layoutMove = changeCommand<Terms, RegistryInspector>({
 
 interface Terms {
   readonly layout: BitLayout;
-  /** True if the layout is the one that stays. */
+  /** True if --end names the layout that stays. */
   readonly isEnd: boolean;
   readonly span: IdSpan | undefined;
   readonly waits: boolean;
@@ -94,7 +94,7 @@ function termsOf(options: Options): Terms {
   };
 }
 
-/** Returns why it was not done. */
+/** Returns the reason if the change did not happen. */
 async function ordered(terms: Terms, store: RegistryInspector): Promise<string | undefined> {
   const change = await changeOf(terms, store);
   if (typeof change === 'string') return change;
@@ -106,15 +106,15 @@ async function ordered(terms: Terms, store: RegistryInspector): Promise<string |
   return isDone ? undefined : 'The registry has changed in the meantime: try again.';
 }
 
-/** How long an order may be on its way. */
+/** How long a change may take to reach the store. */
 export const BY_MS = 60_000;
 
-/** What a change means, or the reason why there is none. */
+/** The effect of a change, or the reason why there is no change. */
 type Change =
   | string
   | {
       readonly notice: readonly string[];
-      /** What the registry stores then; absent if nothing is left to do. */
+      /** The new text of the registry; absent if nothing is left to do. */
       readonly text?: string;
     };
 
@@ -213,7 +213,7 @@ const CONTEST_TEXT =
   'Ids that processes of the other layout have made may equal ids that are still to come, unless ' +
   'both have the same epoch, unit and place of the time. Replace rows with such ids first.';
 
-/** Returns how to read who holds up what was asked for: the end of a move, or its first half. */
+/** Returns a function that reads the holders which delay the end of the move, or its first half. */
 function heldUp({ layout, isEnd }: Terms, store: RegistryInspector) {
   const resettled = new Resettled();
   return async (): Promise<WorkerRecord[]> => {
@@ -222,7 +222,7 @@ function heldUp({ layout, isEnd }: Terms, store: RegistryInspector) {
   };
 }
 
-/** Nobody is waited for where two layouts contest the registry, as neither may lease then. */
+/** If two layouts contest the registry, neither may lease, so the command waits for no holder. */
 function heldBeside(kept: BitLayout, { facts, workers }: RegistryView): WorkerRecord[] {
   const { fingerprint: text = '' } = facts ?? {};
   return isContested(text) ? [] : workers.filter(isHeldBeside(kept, activeIn(text)));

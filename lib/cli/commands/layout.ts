@@ -1,8 +1,8 @@
 /**
- * `snowflake layout`: the limits of a layout, also next to those with other bits, and whether its
- * IDs can follow others.
+ * `snowflake layout`: the limits of a layout, also compared with other bits, and whether its IDs
+ * can follow existing IDs.
  *
- * A what-if changes nothing: it is a second layout next to the first.
+ * A what-if changes nothing: it prints a second layout next to the first.
  */
 import { BitLayout, layouts, systemClock, type FieldSpec } from '../../core/index.js';
 import { epochText } from '../../core/layout/layout-fields.js';
@@ -72,7 +72,7 @@ export const layout: Command = {
   },
 };
 
-/** The same fields in the same order, with the given bits. */
+/** The same fields in the same order, with other bits. */
 function withBits(named: BitLayout, text: string): BitLayout {
   const wanted = new Map(readFields(text).map(([name, bits]) => [name, bits]));
   for (const name of wanted.keys()) {

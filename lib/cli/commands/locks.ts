@@ -1,8 +1,8 @@
 /**
- * `snowflake locks`: the locks that are held, by whom, since when and for how long. The commands
- * that prepare a store for locks, and that show the jobs of `@CronOnce`, follow.
+ * `snowflake locks`: the held locks, with their holders, start times and remaining times. The
+ * commands that prepare a store for locks, and that show the jobs of `@CronOnce`, follow.
  *
- * Guarantee: nothing is changed, and no text from the store steers the terminal.
+ * Guarantee: it changes nothing, and no string from the store controls the terminal.
  */
 import { recordsIn, type CronRunRecord, type NamedRecord } from '../../cron/cron-record.js';
 import { LOCK } from '../../lock/lock-options.js';
@@ -65,10 +65,10 @@ export const locks = listCommand<LockRecord>({
 });
 
 /*
- * `snowflake locks create`: makes the table that locks need in a database, and starts the time
- * during which a new store grants none.
+ * `snowflake locks create`: creates the table for locks in a database, and starts the waiting time
+ * during which a new store grants no lock.
  *
- * Guarantee: a table that exists is never changed.
+ * Guarantee: it never changes an existing table.
  */
 
 export const locksCreate = changeCommand<number, NamedLocks>({
@@ -110,9 +110,9 @@ export const locksCreate = changeCommand<number, NamedLocks>({
 });
 
 /*
- * `snowflake cron`: the jobs of `@CronOnce` in a store of locks, and the last runs of one of them.
+ * `snowflake cron`: the jobs of `@CronOnce` in a lock store, and the last runs of one job.
  *
- * Guarantee: nothing is changed, and no text from the store steers the terminal.
+ * Guarantee: it changes nothing, and no string from the store controls the terminal.
  */
 
 export const cron = listCommand<NamedRecord>({

@@ -1,10 +1,10 @@
 /**
- * `snowflake partitions`: makes the partitions of a table ahead of time, and drops the old ones;
- * in one file with its plan, since both count by the same periods.
+ * `snowflake partitions`: creates the partitions of a table ahead of time, and drops old ones. One
+ * file contains the command and its plan, because both use the same periods.
  *
- * Guarantee: a partition is dropped only if each of its IDs is older than --keep. The clocks of the
- * database and of this host both have to agree, and so do its name and its end in this layout. No
- * row is deleted, and an insert always finds a partition.
+ * Guarantee: a partition is dropped only if each of its IDs is older than --keep, by the clocks of
+ * the database and of this host. Its name and its end must match this layout. No row is deleted,
+ * and an insert always finds a partition.
  */
 import { monotonicClock } from '../../core/clock.js';
 import { systemClock, type BitLayout } from '../../core/index.js';
@@ -24,7 +24,7 @@ import { storeUrl } from '../store/stores.js';
 import type { ExitCode } from '../terminal.js';
 
 const DAY_MS = 86_400_000;
-/** 1970 began on a Thursday, and its first week on the Monday after it. */
+/** 1970 began on a Thursday, and its first week on the following Monday. */
 const MONDAY_MS = 4 * DAY_MS;
 /** No period is longer than this. */
 const PERIOD_DAYS_MAX = 31;
@@ -32,11 +32,11 @@ const CLOCK_DIFFERENCE_MS_MAX = 3_600_000;
 const AHEAD = 7;
 const AHEAD_MAX = 366;
 const WAIT_MS = 60_000;
-/** Statements that waited for a step get this long before the next attempt. */
+/** The time between two attempts, for statements that waited for a step. */
 const PAUSE_MS = 500;
 const PERIODS = ['day', 'week', 'month'];
 const NAME = /^([A-Za-z_]\w*\.)?[A-Za-z_]\w*$/;
-/** PostgreSQL cuts longer names off, and an underscore, a p and eight digits follow. */
+/** PostgreSQL truncates longer names, and an underscore, a p and eight digits follow this one. */
 const TABLE_LENGTH_MAX = 53;
 
 export const partitions = changeCommand<Terms, PartitionedTable>({
@@ -113,7 +113,7 @@ function termsFrom(options: Options): Terms {
   }
   const ahead = options.whole('ahead', whole(1, AHEAD_MAX)) ?? AHEAD;
   const keep = options.text('keep')!;
-  // A number without its unit is in ms elsewhere, and would drop nearly all.
+  // Elsewhere a number without a unit is in ms; here that would drop nearly all rows.
   if (!/^[1-9]\d{0,4}[dw]$/.test(keep)) {
     throw usageFault(
       `Expected --keep to be days or weeks such as 90d or 13w, got ${quoted(keep)}.`,
@@ -183,7 +183,7 @@ class Run {
     }
   }
 
-  /** Tries until others let it, so long as they need not wait for it; what is slow, three times. */
+  /** Repeats a step that others block, within --wait. A slow step gets three attempts. */
   private async patient(next: (state: PartitionState) => PartitionStep | undefined) {
     const endMs = monotonicClock.now() + this.terms.waitMs;
     for (let slowCount = 0; ;) {
@@ -198,7 +198,7 @@ class Run {
     }
   }
 
-  /** All that is left to do: what is missing first, then what is old, the oldest first. */
+  /** All remaining steps: first the missing partitions, then the old ones from the oldest on. */
   private stepsIn(state: PartitionState): PartitionStep[] {
     const { layout, nowMs, keepMs } = this.terms;
     const { databaseMs, partitions: present, catchAll, strays } = state;
@@ -216,7 +216,7 @@ class Run {
     return [...makes, ...parts(names, stepMax).map((drop): PartitionStep => ({ drop }))];
   }
 
-  /** Of the kept periods those that are occupied, or all, and from this one to the last ahead. */
+  /** The missing periods: occupied or all kept ones, and those from now to the last ahead. */
   private missing(state: PartitionState, occupied?: readonly number[]): NewPartition[] {
     const { layout, by, ahead, nowMs, keepMs } = this.terms;
     const { databaseMs, partitions: present } = state;
@@ -280,7 +280,7 @@ function parts<T>(all: readonly T[], max: number): T[][] {
 const nothingIn = (plan: readonly PartitionStep[]): string[] =>
   plan.length > 0 ? [] : ['Nothing to do.'];
 
-/** @throws SnowflakeError CLOCK_UNUSABLE where nobody knows what time it is */
+/** @throws SnowflakeError CLOCK_UNUSABLE if the clocks of this host and the database disagree */
 function checkClocks(nowMs: number, databaseMs: number): void {
   if (Math.abs(nowMs - databaseMs) <= CLOCK_DIFFERENCE_MS_MAX) return;
   throw new SnowflakeError(
@@ -291,7 +291,7 @@ function checkClocks(nowMs: number, databaseMs: number): void {
   );
 }
 
-/** The start of a period in UTC, or of one that many after it. */
+/** The start of a period in UTC, or of a period this many later. */
 function startOf(by: string, ms: number, after = 0): number {
   const date = new Date(ms);
   if (by === 'month') return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + after);
@@ -299,11 +299,11 @@ function startOf(by: string, ms: number, after = 0): number {
   return (Math.floor((ms - firstMs) / lengthMs) + after) * lengthMs + firstMs;
 }
 
-/** The start of the period of an ID, whose tick may begin before it, or of one after it. */
+/** The start of an ID's period, or of a later one. Its tick may begin before the period. */
 const periodOf = ({ layout, by }: Terms, id: bigint, after = 0): number =>
   startOf(by, layout.timestampMsOf(id) + layout.unitMs - 1, after);
 
-/** The smallest ID from a time on; undefined after the end of the layout. */
+/** The smallest ID at or after a time; undefined after the end of the layout. */
 function idAt(layout: BitLayout, ms: number): bigint | undefined {
   if (ms <= layout.epochMs) return 0n;
   const { first, last } = layout.idRange(new Date(ms), new Date(ms));
@@ -312,10 +312,10 @@ function idAt(layout: BitLayout, ms: number): bigint | undefined {
 
 const dateText = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** A tick may begin a little before the day. */
+/** Rounds to a day, because a tick may begin a little before the day. */
 const nearestDay = (ms: number): number => Math.round(ms / DAY_MS) * DAY_MS;
 
-/** The parts of a range that lie in no partition. */
+/** The parts of a range that no partition covers. */
 function uncovered(range: NewPartition, present: PartitionState['partitions']): NewPartition[] {
   return present.reduce<NewPartition[]>(
     (open, { from, to }) =>
@@ -329,10 +329,10 @@ function uncovered(range: NewPartition, present: PartitionState['partitions']): 
   );
 }
 
-/** The names that this command gives. */
+/** The partition names of this command. */
 const DATED = /(?:^|_)p(\d{4})(\d\d)(\d\d)$/;
 
-/** @throws SnowflakeError CONFIG_INVALID for one whose end is that of no period since its date */
+/** @throws SnowflakeError CONFIG_INVALID if the end is not the end of a period from the date on */
 function checkName({ name, to }: PartitionState['partitions'][number], layout: BitLayout): void {
   if (to === undefined) return;
   const beginMs = Date.parse(name.replace(DATED, '$1-$2-$3').slice(-10));

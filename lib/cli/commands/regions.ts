@@ -1,9 +1,9 @@
 /**
- * `snowflake regions`: the numbers of regions in use, and the lowest that was never used. Also what
- * `snowflake doctor` finds when it compares a registry with that of the regions, or with another
- * one.
+ * `snowflake regions`: the numbers of regions in use, and the lowest number never used. The file
+ * also has the findings of `snowflake doctor` that compare a registry with the registry of regions,
+ * or with another one.
  *
- * Guarantee: each registry is read once, and nothing is changed.
+ * Guarantee: it reads each registry once, and changes nothing.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { regionCountOf, regionToken } from '../../lease/region-claim.js';
@@ -83,7 +83,7 @@ function countsText(neverUsed: number | null, count: number): string {
   return `${neverUsed} is the lowest of the ${count} numbers that was never used.`;
 }
 
-/** How many numbers there are; undefined for a registry that is not one of regions. */
+/** The count of numbers; undefined for a registry that is not one of regions. */
 const countOf = ({ facts }: RegistryView): number | undefined =>
   regionCountOf(facts?.fingerprint ?? '');
 
@@ -130,10 +130,10 @@ export function regionFindings(view: RegistryView, ofRegions: RegistryView): Fin
 }
 
 /*
- * Two registries that may be used for one ID space by mistake.
+ * Compares two registries that may share one ID space by mistake.
  */
 
-/** A copy has another lineage or server once it is used, and falls behind if only one is used. */
+/** A used copy has another lineage or server, and a copy that is not used stays behind. */
 function kinship(
   ours: RegistryFacts,
   theirs: RegistryFacts,
@@ -156,10 +156,10 @@ function kinship(
   ];
 }
 
-/** So many worker IDs are named. */
+/** At most this many worker IDs are named. */
 const NAMED_COUNT = 8;
 
-/** @param again the first registry, read once more after the other one */
+/** @param again the first registry, read again after the other one */
 export function againstFindings(
   view: RegistryView,
   other: RegistryView,
@@ -212,9 +212,8 @@ interface Compared {
 }
 
 /**
- * Two registries between which a fleet moved have seen the same changes. One that has seen fewer
- * was emptied or restored since, or has nothing to do with the other one, as that of another
- * region.
+ * After a move, both registries have counted the same changes. The registry with fewer changes was
+ * emptied or restored since, or it belongs to another region.
  */
 function reopenedText(one: Compared, other: Compared): string | undefined {
   const ours = moveCountOf(one.facts.fingerprint);
@@ -230,7 +229,7 @@ function reopenedText(one: Compared, other: Compared): string | undefined {
   );
 }
 
-/** No process of the one may have a worker ID of a process of the other. */
+/** True if no process of one registry may have a worker ID of a process of the other. */
 function isApart({ held }: Compared, other: Compared): boolean {
   const isAlone = (record: WorkerRecord) =>
     other.held.every((each) => commonSpan(spanOf(record), spanOf(each)) === undefined);

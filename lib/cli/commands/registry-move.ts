@@ -1,10 +1,10 @@
 /**
  * `snowflake registry move`: moves the registry of a running fleet to another store.
  *
- * Guarantee: each step takes effect only if its registry still is as it was read, and within a
- * minute. Whenever the command ends, no worker ID is of both registries, and the same command
- * continues from there. A registry gets worker IDs of the other one only once the holders there
- * know of the move. Any of them can then report it to a store that loses data.
+ * Guarantee: a step takes effect only within a minute, and only if its registry is still as the
+ * command read it. Whenever the command ends, no worker ID belongs to both registries, and the same
+ * command continues from there. A registry gets worker IDs only after their old holders have
+ * received the move. Any of them can then restore it in a store that loses data.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { VERSION } from '../../registry/prologue.js';
@@ -77,11 +77,11 @@ function termsOf(options: Options): Terms {
 const STEP_COUNT_MAX = 20;
 
 class StoreMove {
-  /** What the holders of a registry have heard of. */
+  /** The text that the holders of a registry have received. */
   private announcedText: string | undefined;
   private readonly resettled = new Resettled();
   private lacksTable = false;
-  /** A person has confirmed that these are the two stores of a move which one of them forgot. */
+  /** True once a person confirms that one of the two stores of this move lost it. */
   private isUnclear = false;
 
   constructor(
@@ -109,7 +109,7 @@ class StoreMove {
     };
   }
 
-  /** Reads who holds up the end of the move, or its first half. */
+  /** Reads the holders that delay the end of the move, or its first half. */
   private readonly readHeldUp = async (): Promise<WorkerRecord[]> => {
     const { goal } = this.terms;
     const view = await this.stores[goal === 'undo' ? 'to' : 'from'].read();
@@ -120,21 +120,21 @@ class StoreMove {
     let hasChanged = false;
     for (let count = 0; ; count++) {
       const views = await this.read();
-      // Another command may have begun a move to another store in the meantime.
+      // Another command may have begun a move to a different store in the meantime.
       const isNews = !this.isUnclear && isForgotten(this.terms.goal, views);
       const refusal = isNews ? UNCLEAR_TEXT : this.refusalOf(views);
       const next = refusal === undefined ? nextStoreStep(this.termsOf(views)) : { refusal };
       if (next === 'done') return 0;
       const unchanged = hasChanged ? 'The rest was not changed.' : UNCHANGED;
       if ('refusal' in next) return failed(this.call, `${next.refusal} ${unchanged}`);
-      // A command that made the last step has read that it was the last.
+      // After the last step, a command has read that it was the last.
       if (count === STEP_COUNT_MAX) return failed(this.call, `${OTHERS_TEXT} ${unchanged}`);
       if (await this.isWaiting(next, views)) continue;
       hasChanged = (await this.isTaken(next, views)) || hasChanged;
     }
   }
 
-  /** True if it has waited, so that the registries have to be read again. */
+  /** True if it has waited, so the registries must be read again. */
   private async isWaiting(step: StoreMoveStep, views: Views): Promise<boolean> {
     const other = step.at === 'from' ? 'to' : 'from';
     const text = views[other].facts?.fingerprint;
@@ -145,8 +145,7 @@ class StoreMove {
   }
 
   /**
-   * Orders a step, which has no effect on a registry that another command has changed in the
-   * meantime.
+   * Makes a step. It has no effect if another command has changed the registry in the meantime.
    */
   private async isTaken(step: StoreMoveStep, views: Views): Promise<boolean> {
     const { at, text, floorMs } = step;
@@ -162,7 +161,7 @@ class StoreMove {
     const next = unlessTableIsMissing(stores.to.read());
     const [from, to] = await Promise.all([stores.from.read(), next]);
     this.lacksTable = to === undefined;
-    // No table has a clock of its own.
+    // A missing table has no clock.
     return { from, to: to ?? { ...from, facts: undefined, workers: [] } };
   }
 
@@ -170,7 +169,7 @@ class StoreMove {
     return { ...this.terms, from: stateOf(from), to: stateOf(to) };
   }
 
-  /** The plan of a command that waits does so until nobody is left. */
+  /** A command with --wait plans as if no holder were left, and waits until that is true. */
   private patientTermsOf(views: Views): StoreMoveTerms {
     const terms = this.termsOf(views);
     const { goal, from, to } = terms;
@@ -192,7 +191,7 @@ class StoreMove {
 
 type Views = Readonly<Record<MoveEnd, RegistryView>>;
 
-/** All steps that are left, or why there are none. */
+/** All remaining steps, or the reason why there are none. */
 function planOf(terms: StoreMoveTerms): StoreMoveStep[] | string {
   const states = { from: terms.from, to: terms.to };
   const steps: StoreMoveStep[] = [];
@@ -205,7 +204,7 @@ function planOf(terms: StoreMoveTerms): StoreMoveStep[] | string {
   }
 }
 
-/** A holder has heard of what its registry stores once it has renewed its lease. */
+/** A holder has received the text of its registry once it renews its lease. */
 async function untilAnnounced(store: RegistryInspector, terminal: Terminal): Promise<void> {
   const first = await store.read();
   const untold = (view: RegistryView) =>
@@ -218,7 +217,7 @@ async function untilAnnounced(store: RegistryInspector, terminal: Terminal): Pro
     const who = waiting.length === 0 ? '' : ` or ${waiting.length} processes have renewed`;
     await terminal.say(`Waiting for ${spanText(longestMs)}${who}.`);
   }
-  // A failover may forget what was written a moment ago.
+  // A failover may lose the latest writes.
   await pause(systemTimers, store.lossWindowMs);
   while (untold(await store.read()).length > 0) await pause(systemTimers, POLL_MS);
 }
@@ -245,7 +244,7 @@ function quarantineMsOf({ from, to }: Views): number {
   return Math.max(from.facts?.quarantineMs ?? 0, to.facts?.quarantineMs ?? 0);
 }
 
-/** True if one of them knows of a move of which the other one says nothing. */
+/** True if only one of the two registries contains the move. */
 function isForgotten(goal: StoreMoveGoal, { from, to }: Views): boolean {
   const [old, next] = [from, to].map(({ facts }) => standingOf(facts?.fingerprint ?? ''));
   const isOld = next!.kind === 'half' && old!.move === undefined;

@@ -1,8 +1,8 @@
 /**
  * `snowflake registry create`: creates a registry before the first process does.
  *
- * Guarantee: an existing registry is never changed. A new one keeps ranges away from everything
- * that may have been leased before, and belongs to no layout yet.
+ * Guarantee: it never changes an existing registry. A new registry grants no range that may have
+ * been leased before, and has no layout yet.
  */
 import { LEASE, LEASE_DEFAULTS } from '../../lease/lease-options.js';
 import { isContested, registryName } from '../../lease/lease-texts.js';
@@ -51,7 +51,7 @@ export const registryCreate = changeCommand<number, RegistryInspector>({
     `snowflake registry create --ttl 30s --yes --support redis://localhost`,
     `snowflake registry create --dry --support postgres://localhost/shop`,
   ],
-  // The other options of the fleet are not known, so only the bounds of leaseTtlMs are checked.
+  // Other options of the processes are unknown, so only the bounds of leaseTtlMs are checked.
   terms: (options) => options.duration('ttl', LEASE.ttlMs[0]) ?? LEASE_DEFAULTS.ttlMs,
   open: (call, use) => withStore(call, use),
   async plan(store, ttlMs, call) {
@@ -91,7 +91,7 @@ function creationNotice(quarantineMs: number): string {
 }
 
 /*
- * `snowflake registry inspect`: what the registry stores apart from its worker IDs.
+ * `snowflake registry inspect`: the contents of a registry apart from its worker IDs.
  *
  * Guarantee: it reads once and changes nothing.
  */
@@ -169,15 +169,15 @@ function startText({ safeFloorMs }: RegistryFacts, nowMs: number): string {
 }
 
 /*
- * `snowflake registry settle`: brings the clock of a registry back to that of its store.
+ * `snowflake registry settle`: sets the clock of a registry back to the clock of its store.
  *
- * Guarantee: no ceiling is lost, so that no ID is generated twice while the registry keeps its
- * data. Ranges granted at the wrong time stay granted, and are named.
+ * Guarantee: all ceilings stay, so no duplicate ID is generated while the registry keeps its data.
+ * Ranges granted at the wrong time remain granted, and the command names them.
  */
 
 interface Settleable {
   readonly registry: RegistryInspector;
-  /** Absent if the store keeps none. */
+  /** Absent if the store keeps no locks. */
   readonly locks?: NamedLocks;
 }
 

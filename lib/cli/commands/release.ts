@@ -1,8 +1,8 @@
 /**
  * `snowflake release`: removes the holder of a worker ID from the registry.
  *
- * Guarantee: it never causes an ID to be made twice. The ceiling stays: no process gets the worker
- * ID before the range of its holder has ended, whether that process is alive or not.
+ * Guarantee: it never causes a duplicate ID. The ceiling stays: no process gets the worker ID
+ * before the range of its holder has ended, whether that process is alive or not.
  */
 import { DATE_MS_MAX } from '../../core/layout/layout-fields.js';
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
@@ -22,11 +22,11 @@ import { noRegistryText } from '../store/registry-findings.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 
 /**
- * A release lowers the ceiling to the last ID that was generated. Only the holder knows that ID, so
- * this release names a time after every ceiling, and the ceiling stays where it is.
+ * A holder that releases its lease lowers the ceiling to its last ID. This command does not have
+ * that ID, so it names a time above every ceiling, and the ceiling stays.
  */
 const AFTER_EVERY_CEILING_MS = DATE_MS_MAX;
-/** If the holder renews between our read and our release, the release fails and is repeated. */
+/** A renewal between the read and the release makes the release fail, so it is repeated. */
 const TRIES = 5;
 
 export const release = changeCommand<number, RegistryInspector>({
@@ -75,7 +75,7 @@ const OF_REGIONS =
   'This is a registry of regions. A region that runs keeps its number, so none is ' +
   'released; that of a region that has ended is free at the time that `snowflake regions` shows.';
 
-/** No process can ever have leased it: a mistyped number, or another registry. */
+/** Rejects a worker ID outside the layout: a mistyped number, or the wrong registry. */
 function checkRange(workerId: number, { fingerprint }: RegistryFacts): void {
   const layout = layoutOfFingerprint(fingerprint);
   if (layout === undefined || workerId <= layout.workerIdMax) return;
@@ -108,9 +108,9 @@ export async function forgetHolder(
 }
 
 /**
- * The lease that the store takes back, of what was read of the registry. Every operation creates a
- * missing registry. Releasing a worker ID without a holder does only that, or changes only what the
- * lease orders: no worker ID is leased, no ceiling moves, no layout is set.
+ * The lease to release, from a read of the registry. Every operation creates a missing registry. A
+ * release without a holder does only that, or only makes the change that the lease requests. It
+ * leases no worker ID, moves no ceiling and sets no layout.
  */
 export function leaseOf(
   { facts = NO_FACTS }: { readonly facts?: LeaseFacts | undefined },
@@ -120,8 +120,8 @@ export function leaseOf(
   const { fingerprint, incarnation, server, operations, quarantineMs } = facts;
   return {
     fingerprint,
-    // If the registry is lost right now, this call creates a new one, which must keep as far away
-    // from lost ranges as the old one would have.
+    // If the registry is lost right now, this call creates a new one, which must avoid lost ranges
+    // just as the old one would have.
     ttlMs: 0,
     quarantineMs,
     minRangeMs: 0,

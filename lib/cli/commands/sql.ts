@@ -1,8 +1,8 @@
 /**
- * `snowflake sql`: prints SQL that generates IDs inside a database, for scripts and triggers of a
- * move, and SQL that makes keys of tables with rows a bigint.
+ * `snowflake sql`: prints SQL that generates IDs inside a database, for scripts and triggers during
+ * a migration, and SQL that converts the keys of existing tables to bigint.
  *
- * It changes nothing. The operator has to keep the worker ID away from all generators.
+ * It changes nothing. The operator must reserve the worker ID, so that no generator leases it.
  */
 import type { BitLayout } from '../../core/index.js';
 import { suggestion, whole } from '../../options.js';
@@ -23,7 +23,7 @@ const DIALECTS: Readonly<Record<string, Dialect>> = {
   mariadb: { lines: mariadbIds, call: (name) => `CALL ${name}(@id); SELECT @id;` },
 };
 
-/** Such a name needs no quotes, and leaves room for the name of the sequence. */
+/** Such a name needs no quotes, and leaves room for the suffix of the sequence. */
 const NAME = /^([a-z_][a-z0-9_]{0,50}\.)?[a-z_][a-z0-9_]{0,50}$/;
 
 export const sql: Command = {
@@ -100,15 +100,15 @@ function nameFrom(options: Options, { schema }: Dialect): string {
 }
 
 /*
- * Functions in SQL compute with these: a layout as shifts and constants. Only one number changes
- * from ID to ID, the tick above the sequence, which a sequence of the database keeps. The rest of
- * an ID is the worker ID, and 0 in the fields of callers.
+ * A layout as shifts and constants, for functions in SQL. Only one number changes from ID to ID:
+ * the tick above the sequence, which a database sequence stores. The rest of an ID is the worker
+ * ID, and 0 in call fields.
  */
 
 interface IdNumbers {
   readonly epochMs: number;
   readonly unitMs: number;
-  /** The sequence takes this many of the lowest bits of the number. */
+  /** The sequence has this many of the lowest bits of the number. */
   readonly sequenceBits: number;
   readonly sequenceMax: number;
   /** The largest number. */
@@ -117,7 +117,7 @@ interface IdNumbers {
   idOf(number: string): string;
 }
 
-/** @throws SnowflakeError ARGUMENT_INVALID for a worker ID that the layout has not */
+/** @throws SnowflakeError ARGUMENT_INVALID for a worker ID outside the layout */
 function idNumbers(layout: BitLayout, workerId: number): IdNumbers {
   const { timestamp, sequence, epochMs, unitMs } = layout;
   const worker = layout.compose({ timestampMs: epochMs, workerId });
@@ -136,11 +136,11 @@ function idNumbers(layout: BitLayout, workerId: number): IdNumbers {
 }
 
 /*
- * A procedure for MariaDB that generates IDs of one worker ID. It is a procedure, because SETVAL
- * takes no variable and a function may not build a statement. It takes no lock.
+ * A procedure for MariaDB that generates IDs with one worker ID. It is a procedure because SETVAL
+ * takes no variable and a function may not build a statement. It needs no lock.
  *
- * Guarantee: no two calls return one ID, whatever the clock, rollbacks and other sessions do. Each
- * number is from NEXTVAL, which gives none twice, and SETVAL only ever raises what comes next.
+ * Guarantee: no two calls return the same ID, even after clock changes, after rollbacks or with
+ * other sessions. NEXTVAL returns each number once, and SETVAL only raises the next value.
  */
 
 /** A sequence of MariaDB cannot have a larger value. */
@@ -173,18 +173,18 @@ function mariadbIds(name: string, numbers: IdNumbers): string[] {
 }
 
 /*
- * A function for PostgreSQL that generates IDs of one worker ID.
+ * A function for PostgreSQL that generates IDs with one worker ID.
  *
- * Guarantee: no two calls return one ID, whatever the clock, rollbacks and other sessions do.
- * Reading the last number, the clock, and storing the next one happen under one lock; setval is
- * never rolled back. The lock belongs to a block that is always rolled back, so that it is free
- * again at once and not at the end of the caller's transaction.
+ * Guarantee: no two calls return the same ID, even after clock changes, after rollbacks or with
+ * other sessions. One lock covers reading the last number, the clock, and storing the next number;
+ * setval is never rolled back. The lock belongs to a block that always rolls back, so it is
+ * released at once and not at the end of the caller's transaction.
  */
 
-/** The first half of the lock's key, for all functions made here; "SNOW" in ASCII. */
+/** The first half of the lock's key, shared by all printed functions; "SNOW" in ASCII. */
 const LOCK_CLASS = 0x534e4f57;
 
-/** @param name with its schema */
+/** @param name the name with its schema */
 function postgresIds(name: string, numbers: IdNumbers): string[] {
   const { epochMs, unitMs, sequenceBits, numberMax } = numbers;
   const last = `${name}_last`;

@@ -1,7 +1,7 @@
 /**
- * `snowflake workers`: the worker IDs and their holders, since when and until when.
+ * `snowflake workers`: the worker IDs with their holders, start times and end times.
  *
- * Guarantee: it reads the registry once, keeps no more than --limit says, and changes nothing.
+ * Guarantee: it reads the registry once, keeps at most --limit records, and changes nothing.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { failed, spanText, utcText } from '../command.js';
@@ -17,7 +17,7 @@ export const workers = listCommand<WorkerRecord>({
     ...SUPPORT_OPTIONS,
     all: { says: 'include worker IDs that were used before and are free now' },
   },
-  // A fleet has fewer than the default, and the widest layout has as many as the maximum.
+  // Most fleets are smaller than the default, and the widest layout has the maximum.
   limit: { says: 'the most worker IDs to read', count: 100_000, max: 4_194_304 },
   json: 'one JSON object per worker ID, then one with the counts',
   examples: [
@@ -26,7 +26,7 @@ export const workers = listCommand<WorkerRecord>({
   ],
   read: (call, limit) =>
     withStore(call, async (store) => {
-      // One record more shows whether there are more.
+      // One extra record shows whether there are more.
       const { workers: found, ...rest } = await store.read(limit + 1);
       if (rest.facts === undefined) return failed(call, noRegistryText(store.key));
       const view = { ...rest, workers: found.slice(0, limit) };

@@ -2,9 +2,9 @@
  * Plans the move of a running fleet to another layout.
  *
  * Guarantee: two layouts with the same clock (epoch, tick and place of the time) share the bits
- * below the time. While both run, the one with fewer worker IDs keeps the lower half of them, and
- * the other one has the upper half of its own. So neither has bits of the other, and no worker ID
- * has the same number in both.
+ * below the time. While both run, the layout with fewer worker IDs keeps the lower half of its
+ * worker IDs. The other layout has the upper half of its own. So the two share no bits and no
+ * worker ID.
  */
 import { BitLayout } from '../../core/layout/bit-layout.js';
 import { readFingerprint } from '../../core/layout/layout-fields.js';
@@ -14,7 +14,7 @@ import { layoutsIn, type AdmittedLayout } from '../../registry/layout-move.js';
 import { SANE_MS } from '../../registry/prologue.js';
 import type { IdSpan } from '../../registry/snapshot.js';
 
-/** A move would take a number from its region, which gets no other one. */
+/** A move would take the number of a region, which gets no other number. */
 export const NO_MOVE_OF_REGIONS =
   'This is a registry of regions, which cannot be moved. Let the option `regions` lead to an ' +
   'empty one in all regions: each claims its number there.';
@@ -26,12 +26,12 @@ function listedIn(text: string): AdmittedLayout[] {
   return partsOf(text).flatMap(layoutsIn);
 }
 
-/** The layouts that get worker IDs, or contest them. */
+/** The layouts that have worker IDs, or contest them. */
 export function activeIn(text: string): AdmittedLayout[] {
   return listedIn(text).filter(isActive);
 }
 
-/** What a registry stores of layouts, in words. */
+/** The layouts of a registry in words. */
 export function layoutsText(text: string): string {
   const names = activeIn(text).map(({ fingerprint, span }) => {
     const isWhole = span!.workerIdMax === Infinity;
@@ -47,7 +47,7 @@ export interface MoveTerms {
   readonly to: BitLayout;
   /** The clock of the registry, Unix ms. */
   readonly nowMs: number;
-  /** What the registry stores of layouts. */
+  /** The text of the registry about its layouts. */
   readonly text: string;
   /** The worker IDs that the fleet uses, in `from`: a block whose size is a power of two. */
   readonly span: IdSpan;
@@ -55,10 +55,10 @@ export interface MoveTerms {
 
 export type MovePlan =
   | { readonly layouts: readonly AdmittedLayout[]; readonly untilMs?: number | undefined }
-  /** @property possibleFromMs absent if it never is */
+  /** @property possibleFromMs absent if the move is never possible */
   | { readonly refusal: string; readonly possibleFromMs?: number | undefined };
 
-/** A rollout of the new layout takes less. */
+/** A rollout of the new layout takes less time than this. */
 export const SIDE_BY_SIDE_MS = 30 * 86_400_000;
 
 export function planMove(terms: MoveTerms): MovePlan {
@@ -114,7 +114,7 @@ function planHalves({ from, to, span }: MoveTerms, untilMs: number | undefined):
   };
 }
 
-/** Time, worker and sequence, from the top down, and nothing else. */
+/** True for a layout of time, worker and sequence, from the top down, and nothing else. */
 function isPlain({ fields }: BitLayout): boolean {
   const roles = fields.map(({ role }) => role);
   const isInOrder = roles.every((role, at) => at === 0 || rankOf(role) >= rankOf(roles[at - 1]!));
@@ -155,7 +155,7 @@ function planAbove(
   };
 }
 
-/** No bits have to be kept apart here; but it is seen by its number whose a worker ID is. */
+/** The layouts share no bits here, but a worker ID must still show its layout by its number. */
 function splitAt({ from, to, span }: MoveTerms): readonly [IdSpan, IdSpan] | undefined {
   const { workerIdMin, workerIdMax } = span;
   const isWhole = workerIdMin === 0 && workerIdMax === from.workerIdMax;
@@ -167,7 +167,7 @@ function splitAt({ from, to, span }: MoveTerms): readonly [IdSpan, IdSpan] | und
   return [spanOf(workerIdMin, at - 1), spanOf(at, lastMax)];
 }
 
-/** @param move of the registry to another store, or from one: see store-move-plan.ts */
+/** @param move the move of the registry from or to another store: see store-move-plan.ts */
 export function moveText(
   count: number,
   layouts: readonly AdmittedLayout[],
@@ -184,7 +184,7 @@ export function moveText(
 /**
  * The text of a registry in which one layout stays and the others end.
  *
- * @param endMs no range that was granted to one of those lasts longer
+ * @param endMs the time by which all granted ranges of the ended layouts end
  */
 export function endedText(text: string, kept: BitLayout, endMs: number): string {
   const layouts = listedIn(text).map(({ fingerprint, span, untilMs }): AdmittedLayout => {
@@ -193,11 +193,11 @@ export function endedText(text: string, kept: BitLayout, endMs: number): string 
     if (span === undefined) return { fingerprint, untilMs };
     return { fingerprint, untilMs: Math.min(untilMs ?? Infinity, endMs) };
   });
-  // Who held a range while two layouts contested it has missed a change: its next one begins above.
+  // A holder during a contest has missed a change, so its next range begins above.
   return moveText(moveCountOf(text) + (isContested(text) ? 2 : 1), layouts);
 }
 
-/** The smallest ID of a time; undefined beyond the life of the layout. */
+/** The smallest ID of a time; undefined outside the lifetime of the layout. */
 function lowestAt(layout: BitLayout, ms: number): bigint | undefined {
   const tick = layout.tickOf(ms);
   if (tick < 0 || tick > layout.timestamp.max || layout.fields[0] !== layout.timestamp) {
@@ -206,7 +206,7 @@ function lowestAt(layout: BitLayout, ms: number): bigint | undefined {
   return BigInt(tick) << BigInt(layout.timestamp.shift);
 }
 
-/** The time up to which all IDs of a layout are below an ID. */
+/** The time until which all IDs of a layout are below an ID. */
 function msBelow(layout: BitLayout, id: bigint): number {
   if (layout.fields[0] !== layout.timestamp) return -Infinity;
   return layout.msOf(Number(id >> BigInt(layout.timestamp.shift)));
@@ -219,7 +219,7 @@ function tooLow({ from, to, nowMs }: Pick<MoveTerms, 'from' | 'to' | 'nowMs'>): 
   return { refusal, ...(fromMs !== undefined && { possibleFromMs: fromMs }) };
 }
 
-/** Both grow with time on a straight line: one catches up with the other once, or never. */
+/** Both grow linearly with time, so one overtakes the other once, or never. */
 function firstAbove(from: BitLayout, to: BitLayout, nowMs: number): number | undefined {
   const endMs = Math.min(from.lastDate.getTime(), to.lastDate.getTime());
   const isPossible = (ms: number) => {

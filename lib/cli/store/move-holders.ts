@@ -1,5 +1,5 @@
 /**
- * The processes that a move has to wait for, or has no worker ID for.
+ * The processes for which a move has to wait, or for which it has no worker ID.
  */
 import { cutName } from '../../messages.js';
 import type { WorkerRecord } from '../../lease/distributed-support.js';
@@ -16,7 +16,7 @@ export function isHeld({ holder, freeInMs }: WorkerRecord): boolean {
 
 const SHOWN_COUNT = 5;
 
-/** Names the first few of them. */
+/** Names the first few holders. */
 export function holdersText(records: readonly WorkerRecord[]): string {
   const names = records.slice(0, SHOWN_COUNT).map(({ workerId, holder, freeInMs }) => {
     const { host, pid, application } = holder!;
@@ -28,14 +28,14 @@ export function holdersText(records: readonly WorkerRecord[]): string {
 }
 
 /**
- * Follows the processes whose worker ID is for others now, over several reads of a registry, the
- * first of them before the move. Each gives it up at a renewal, and then leases another one.
+ * Follows the processes whose worker IDs now belong to other processes, over several reads of a
+ * registry. The first read is before the move. Each process gives its ID up at a renewal.
  */
 export class Resettled {
-  /** Those of before the move; the range of each has ended by then, Unix ms. */
+  /** The leases from before the move; each range ends by `byMs`, Unix ms. */
   readonly #leases = new Map<string, { record: WorkerRecord; byMs: number }>();
 
-  /** Returns those that have none of the worker IDs of the layouts yet. */
+  /** Returns the processes that have no worker ID of the layouts yet. */
   rest({ workers, nowMs, facts }: RegistryView): WorkerRecord[] {
     const held = workers.filter(isHeld);
     const isPlaced = isWithinAny(activeIn(facts?.fingerprint ?? ''));
@@ -68,8 +68,8 @@ export function isWithinAny(layouts: readonly AdmittedLayout[]) {
 }
 
 /**
- * Holders of a layout that is not kept. The first of the layouts ran before the move, so worker IDs
- * of neither layout are its own, until the next renewal gives them up.
+ * Holders of a layout that ends. The first of the layouts ran before the move, so a worker ID in
+ * neither layout belongs to it until the next renewal.
  */
 export function isHeldBeside(
   { fingerprint }: Pick<AdmittedLayout, 'fingerprint'>,
@@ -81,10 +81,10 @@ export function isHeldBeside(
     isHeld(record) && (isWithinAny(leaving)(record) || (ownsRest && !isWithinAny(active)(record)));
 }
 
-/** How often a registry is read for those who are waited for. */
+/** The interval between two reads of a registry during a wait. */
 export const POLL_MS = 250;
 
-/** Waits until nobody is left, and names those who are. */
+/** Waits until no holder is left, and names the remaining ones. */
 export async function untilNobody(
   read: () => Promise<WorkerRecord[]>,
   terminal: Terminal,
@@ -100,9 +100,9 @@ export async function untilNobody(
 }
 
 /**
- * Returns why the holders of a registry do not all find a worker ID, before or after a rollout.
+ * Returns the reason if some holders of a registry find no worker ID before or after a rollout.
  *
- * @param left the worker IDs of the old side, which counts those of both
+ * @param left the worker IDs of the old side, which must suffice for all processes
  */
 export function crowdedText(
   records: readonly WorkerRecord[],
@@ -114,7 +114,7 @@ export function crowdedText(
     return `${takenCount} worker ids are in use, and ${leftCount} would be left for them.`;
   }
   const holders = records.filter(isHeld);
-  // The successor of a process that claims one number may claim another one.
+  // A holder of only one number is left out, because its successor may claim another number.
   const ofRegions = holders.filter(
     (record) => spanOf(record).workerIdMin < spanOf(record).workerIdMax,
   );
@@ -130,8 +130,8 @@ export function crowdedText(
 }
 
 /**
- * The holders that are left over if as many as possible get a worker ID of a span, each one that it
- * may have. In the order of the IDs, each goes to the holder whose own end first (Glover, 1967).
+ * The holders that remain if as many as possible get an allowed worker ID of a span. In the order
+ * of the IDs, each goes to the holder whose allowed span ends first (Glover, 1967).
  */
 function unplacedIn(holders: readonly WorkerRecord[], span: IdSpan): WorkerRecord[] {
   const unplaced: WorkerRecord[] = [];
@@ -154,7 +154,7 @@ function unplacedIn(holders: readonly WorkerRecord[], span: IdSpan): WorkerRecor
   return unplaced;
 }
 
-/** The worker IDs that a holder may have, as far as it tells. */
+/** The worker IDs that a holder may have, if its record names them. */
 export function spanOf({ holder }: WorkerRecord): IdSpan {
   const [, min, max] = /^(\d{1,9})-(\d{1,9})$/.exec(holder?.workerIds ?? '') ?? [];
   return min === undefined

@@ -1,11 +1,11 @@
 /**
- * The range partitions of a table by the IDs of its rows: PostgreSQL and MariaDB in one file, since
- * a step is made of the same parts in both.
+ * The range partitions of a table by the IDs of its rows. One file contains PostgreSQL and MariaDB,
+ * because a step has the same parts in both.
  *
- * Guarantee: each step is decided under a lock from what the table is then, and is done as a whole
- * or not at all. So callers may run at once and be cut off. It waits a second for others and lasts
- * a few, after which nothing has changed. A row leaves the catch-all partition only together with
- * the making of the one that takes it.
+ * Guarantee: each step decides under a lock, from the current table, and takes effect completely or
+ * not at all. So callers may run at once and be interrupted. A step waits one second for other
+ * sessions and lasts a few seconds; then it gives up and changes nothing. A row leaves the
+ * catch-all partition only in the step that creates its new partition.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { databaseOf } from '../../stores/schemes.js';
@@ -13,22 +13,22 @@ import { databaseOf } from '../../stores/schemes.js';
 type Database = Awaited<ReturnType<typeof databaseOf>>;
 type Session = Awaited<ReturnType<Database['open']>>;
 
-/** What a table is asked for. */
+/** The partitioning of a table. */
 export interface PartitionedBy {
-  /** It is given with or without its schema. */
+  /** The name with or without its schema. */
   readonly table: string;
   readonly column: string;
-  /** IDs below it stay in the catch-all partition. */
+  /** IDs below this one stay in the catch-all partition. */
   readonly floor: bigint;
-  /** The first ID of the next period; undefined where that one has not begun. */
+  /** The first ID of the next period; undefined if that period has not begun. */
   readonly next: (id: bigint) => bigint | undefined;
 }
 
 interface IdPartition {
   readonly name: string;
-  /** The smallest ID; absent where all smaller ones belong to it too. */
+  /** The smallest ID; absent if the partition has no lower bound. */
   readonly from?: bigint;
-  /** The first ID beyond it; absent where all larger ones belong to it too. */
+  /** The first ID above the partition; absent without an upper bound. */
   readonly to?: bigint;
 }
 
@@ -38,21 +38,21 @@ export interface PartitionState {
   /** The clock of the database. */
   readonly databaseMs: number;
   readonly isPartitioned: boolean;
-  /** In no order; the catch-all partition is not among them. */
+  /** All but the catch-all partition, in no order. */
   readonly partitions: readonly IdPartition[];
   readonly catchAll?: string | undefined;
-  /** The smallest ID in the catch-all partition of each period that has gone by. */
+  /** The smallest ID of each past period in the catch-all partition. */
   readonly strays: readonly bigint[];
 }
 
-/** What to do next: to make partitions, with the catch-all where there is none, or to drop some. */
+/** The next step: creates partitions, with a missing catch-all, or drops partitions. */
 export type PartitionStep =
   { readonly make: readonly NewPartition[] } | { readonly drop: readonly string[] };
 
 interface ReadState extends PartitionState {
   /** The table, quoted. */
   readonly full: string;
-  /** PostgreSQL: the columns that a moved row brings along; undefined where none may be moved. */
+  /** PostgreSQL: the columns of a moved row; undefined if rows must not be moved. */
   readonly columns?: string | undefined;
 }
 
@@ -61,9 +61,9 @@ type Ask = Session['ask'];
 interface PartitionSql {
   readonly name: 'postgres' | 'mysql';
   readonly title: string;
-  /** How many partitions one step makes or drops. */
+  /** How many partitions one step creates or drops. */
   readonly stepMax: number;
-  /** The name of a partition; where it is a table of its own, that of the table is a part of it. */
+  /** The name of a partition; it contains the table's name if the partition is itself a table. */
   nameOf(table: string, date: string): string;
   readonly begin: readonly string[];
   readonly lock: string;
@@ -71,19 +71,19 @@ interface PartitionSql {
   readonly undo: string;
   read(ask: Ask, by: PartitionedBy): Promise<ReadState>;
   statements(step: PartitionStep, state: ReadState, by: PartitionedBy): string[];
-  /** Makes a table without partitions one with these. */
+  /** The statements that give a table these partitions. */
   convert(made: readonly NewPartition[], state: ReadState, by: PartitionedBy): string[];
 }
 
 const LOCK_S = 1;
 const STATEMENT_S = 4;
-/** Locks that were not granted in time, and deadlocks. */
+/** Error codes for a lock timeout and a deadlock. */
 const BUSY = ['55P03', '40P01', '1205', '1213'];
-/** Rows of the default partition belong into the new one. */
+/** The default partition has rows that belong in the new partition. */
 const HAS_STRAYS = '23514';
 
 export class PartitionedTable {
-  /** How many partitions one step makes or drops. */
+  /** How many partitions one step creates or drops. */
   readonly stepMax: number;
   private readonly sql: PartitionSql;
   private session: Session | undefined;
@@ -102,12 +102,12 @@ export class PartitionedTable {
     return new PartitionedTable(await databaseOf(url), by);
   }
 
-  /** @param date as 20261125 */
+  /** @param date a date such as 20261125 */
   nameOf(date: string): string {
     return this.sql.nameOf(ownName(this.by.table), date);
   }
 
-  /** The statements of a step, by what the table was when last asked. */
+  /** The statements of a step, for the table as last read. */
   statements(step: PartitionStep): string[] {
     return this.sql.statements(step, this.state!, this.by);
   }
@@ -117,8 +117,8 @@ export class PartitionedTable {
   }
 
   /**
-   * Does what `next` says about the table; nothing where it says undefined.
-   * @throws SnowflakeError LOCK_HELD where others use the table; nothing has changed then
+   * Makes the step that `next` returns for the table; none for undefined.
+   * @throws SnowflakeError LOCK_HELD if other sessions use the table; nothing has changed then
    */
   async step(next: (state: PartitionState) => PartitionStep | undefined) {
     try {
@@ -138,7 +138,7 @@ export class PartitionedTable {
   private async locked(session: Session, next: Parameters<PartitionedTable['step']>[0]) {
     const { begin, lock, end, undo } = this.sql;
     const ask: Ask = (sql, params) => session.ask(sql, params);
-    // A name may stand for the schema too, so that the lock is that of the table.
+    // The name may include the schema, so the lock uses the table itself.
     const values = (sql: string) => (sql.match(/\?|\$\d/g) ?? []).map(() => this.by.table);
     try {
       for (const sql of begin) await ask(sql);
@@ -150,7 +150,7 @@ export class PartitionedTable {
       await ask(end, values(end));
       return step;
     } catch (error) {
-      // A connection that cannot even undo has lost what it did with it.
+      // If a connection cannot roll back, closing it does.
       await ask(undo, values(undo)).catch(() => session.destroy());
       throw error;
     }
@@ -189,7 +189,7 @@ function refused(fault: string): SnowflakeError {
   return new SnowflakeError('CONFIG_INVALID', `${fault} Nothing was changed.`);
 }
 
-/** @throws SnowflakeError CONFIG_INVALID unless rows can be told apart by numbers of this column */
+/** @throws SnowflakeError CONFIG_INVALID unless the column holds numbers that identify rows */
 function checkColumn({ table, column }: PartitionedBy, isTable: boolean, type: unknown): void {
   if (!isTable) throw refused(`There is no table ${table} in this database.`);
   if (type === 'bigint') return;
@@ -203,7 +203,7 @@ function checkColumn({ table, column }: PartitionedBy, isTable: boolean, type: u
 const idOf = (text: unknown): bigint | undefined =>
   typeof text === 'string' && /^-?\d+$/.test(text) ? BigInt(text) : undefined;
 
-/** @param sql asks for the smallest ID from a given one on */
+/** @param sql selects the smallest ID that is at least a given one */
 async function straysOf(ask: Ask, sql: string, { floor, next }: PartitionedBy): Promise<bigint[]> {
   const strays: bigint[] = [];
   for (let from: bigint | undefined = floor; ;) {
@@ -318,10 +318,10 @@ const POSTGRES: PartitionSql = {
       const moved = `DELETE FROM ${rest} WHERE "${column}" >= ${from} AND "${column}" < ${to}`;
       return [
         `CREATE TABLE ${own} (LIKE ${full} ${LIKE})`,
-        // An insert that is on its way to the default partition would fail there afterwards.
+        // Without the lock, a concurrent insert into the default partition would fail.
         `LOCK TABLE ONLY ${full} IN ACCESS EXCLUSIVE MODE`,
-        // Triggers and subscribers would take a move for a deletion; attaching then fails where
-        // rows are there.
+        // Triggers and subscribers would treat a move as a deletion. Then no row is moved, and
+        // attaching fails if rows are there.
         ...(columns === undefined
           ? []
           : [
@@ -351,8 +351,7 @@ const POSTGRES: PartitionSql = {
 };
 
 /*
- * MariaDB. One statement splits the partition without an end into those that are missing and the
- * rest of it.
+ * MariaDB. One statement splits the partition without an end into the missing ones and the rest.
  */
 
 const PARTITIONS_OF_MARIADB = `SELECT

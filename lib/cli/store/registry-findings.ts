@@ -1,6 +1,6 @@
 /**
- * Findings about a registry and the way to it, for any store. The measurement asks a few times and
- * keeps the quickest answer, whose time is known best.
+ * Findings about a registry and the connection to it, for any store. The measurement reads a few
+ * times and keeps the quickest answer, which has the most accurate time.
  */
 import { monotonicClock, systemClock } from '../../core/clock.js';
 import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
@@ -23,11 +23,11 @@ import { isHeld } from './move-holders.js';
 import { standingOf } from './store-move-plan.js';
 
 const READS = 5;
-/** A quarter of the time limit of an application's call leaves the rest for a bad day. */
+/** A quarter of the time limit of an application's call leaves a reserve for slow periods. */
 const SLOW_MS = LEASE_DEFAULTS.callTimeoutMs / 4;
-/** Below this share of free worker IDs a rollout, which doubles the processes, may find none. */
+/** Below this share of free worker IDs, a rollout, which doubles the processes, may find none. */
 const FREE_SHARE_MIN = 0.1;
-/** A store whose clock was set back by more than this has a fault of its own. */
+/** A store whose clock was set back by more than this has a problem of its own. */
 const SLEW_MS_MAX = 1000;
 
 export async function measure(store: RegistryInspector) {
@@ -70,7 +70,7 @@ async function timedReads(store: RegistryInspector): Promise<TimedRead[]> {
 const quickestOf = (reads: readonly TimedRead[]): TimedRead =>
   reads.toSorted((a, b) => a.tookMs - b.tookMs)[0]!;
 
-/** @param fingerprint the layout that the registry should have, if one was named */
+/** @param fingerprint the expected layout of the registry, if named */
 export function registryFindings(view: RegistryView, fingerprint: string | undefined): Finding[] {
   const { facts, nowMs } = view;
   if (facts === undefined && view.isUnfinished) return [finding('warning', 'registry', UNFINISHED)];
@@ -106,8 +106,8 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
 }
 
 /**
- * Tells a loss of data, or a change of the server, from all else for which ranges begin again and
- * the era rises.
+ * True if data was lost or the server changed. Other reasons also begin new ranges and raise the
+ * era.
  */
 export const hasLost = ({ lineage }: RegistryFacts): boolean => lineage !== undefined;
 
@@ -168,7 +168,7 @@ function moveFindings(text: string, fingerprint: string | undefined): Finding[] 
   return found;
 }
 
-/** What is under way between two stores, and what comes next. */
+/** The state of a move between two stores, and the next command. */
 function storeMoveFindings(text: string): Finding[] {
   const { kind, move } = standingOf(text);
   if (move === undefined) return [];
@@ -219,7 +219,7 @@ function workersFinding(occupancy: Occupancy): Finding {
   return finding('warning', 'worker ids', `${text} ${advice}`);
 }
 
-/* Commands share these texts about a registry that is missing or incomplete. */
+/* Messages that commands share about a missing or incomplete registry. */
 
 /** A misspelled namespace looks like an unused one. */
 export function noRegistryText(key: string): string {
@@ -232,20 +232,20 @@ export const UNFINISHED =
   'has to be deleted.';
 
 /*
- * The number of worker IDs of a registry, and of those that can be leased now, counted from its
- * records. If its fingerprint cannot be read, both numbers are unknown.
+ * Counts the worker IDs of a registry, and those that are free now. If the fingerprint is
+ * unreadable, both counts are unknown.
  */
 
 interface Occupancy extends Partial<Room> {
-  /** A process holds them. */
+  /** The number that processes hold. */
   readonly held: number;
-  /** These have no holder, but are used up to a time that has not come yet. */
+  /** Without a holder, but used up to a future time. */
   readonly pending: number;
-  /** Of each layout, while two run side by side. */
+  /** For each layout, while two run side by side. */
   readonly layouts?: readonly (Room & { readonly fingerprint: string })[];
 }
 
-/** The worker IDs that a layout may have, and how many of them can be leased now. */
+/** The worker IDs of a layout, and how many of them are free now. */
 interface Room {
   readonly free: number;
   readonly workers: number;
@@ -272,7 +272,7 @@ export function occupancyOf({ facts, workers: records }: RegistryView): Occupanc
 }
 
 /**
- * The only layout of a registry. While two are let in, or none, the number of worker IDs is
+ * The only layout of a registry. If it has two layouts, or none, the number of worker IDs is
  * unknown.
  */
 export function keptOf(text: string): string {
@@ -290,8 +290,8 @@ export function occupancyText({ held, pending, free, workers, layouts }: Occupan
 }
 
 /*
- * Finds who can have generated an ID, as far as the registry knows: it keeps the last holder of a
- * worker ID, and the end of all its ranges.
+ * Finds the process that can have generated an ID. A registry only keeps the last holder of a
+ * worker ID and the end of all its ranges.
  */
 
 export interface Maker {
@@ -302,7 +302,7 @@ export interface Maker {
 interface Made {
   readonly workerId: number;
   readonly timestampMs: number;
-  /** The layout that the ID was read with. */
+  /** The layout with which the ID was read. */
   readonly fingerprint: string;
 }
 

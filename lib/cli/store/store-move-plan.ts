@@ -1,12 +1,12 @@
 /**
- * Plans the move of a registry from one store to another, step by step. In the meantime each of the
- * two has half of the worker IDs of one layout, and says so as in a move between layouts: `#1
- * #out:k3 t41-w10-s12/1ms@0[0-511]` and `#1 #in:k3 t41-w10-s12/1ms@0[512-1023]`. One that is closed
- * lists no worker IDs: `#2 #out:k3 t41-w10-s12/1ms@0[]`.
+ * Plans the move of a registry from one store to another, step by step. During the move each store
+ * has half of the worker IDs of one layout. Its text is as for a move between layouts: `#1 #out:k3
+ * t41-w10-s12/1ms@0[0-511]` and `#1 #in:k3 t41-w10-s12/1ms@0[512-1023]`. A closed registry lists no
+ * worker IDs: `#2 #out:k3 t41-w10-s12/1ms@0[]`.
  *
- * Guarantee: a worker ID is taken from one registry before the other one has it, which begins no
- * range below anything that the first one granted, or can have forgotten. So any step may be the
- * last one for a while: the plan continues from what the two say, whoever planned what is there.
+ * Guarantee: one registry loses a worker ID before the other gets it. The other begins no range
+ * below any range that the first granted, or may have lost. So the move can pause after any step:
+ * the plan continues from the two registries, whichever command planned their state.
  */
 import { readFingerprint } from '../../core/layout/layout-fields.js';
 import { BitLayout } from '../../core/layout/bit-layout.js';
@@ -19,24 +19,24 @@ import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { idsText, layoutsText, moveText, NO_MOVE_OF_REGIONS } from './layout-move-plan.js';
 import { crowdedText, holdersText, isHeld } from './move-holders.js';
 
-/** The two registries: the one that is left, and the one that follows it. */
+/** The old registry and the new one. */
 export type MoveEnd = 'from' | 'to';
 
-/** 'begin' gives each registry half of the worker IDs; the others give all of them to one. */
+/** 'begin' gives each registry half of the worker IDs; 'end' and 'undo' give all to one. */
 export type StoreMoveGoal = 'begin' | 'end' | 'undo';
 
-/** What the plan has to know of a registry. */
+/** The state of a registry, as far as the plan needs it. */
 export interface RegistryState {
-  /** What it stores of layouts; empty where there is none, or none was granted from. */
+  /** The text about its layouts; empty without a registry, or before its first grant. */
   readonly text: string;
-  /** True if a worker ID of it has a ceiling. */
+  /** True if any of its worker IDs has a ceiling. */
   readonly isUsed: boolean;
   readonly holders: readonly WorkerRecord[];
   /** Its clock, Unix ms. */
   readonly nowMs: number;
-  /** All that it has granted, or can have forgotten, ends by then. */
+  /** All granted or possibly lost ranges end by this time. */
   readonly latestIdMs: number;
-  /** The same, as long as nobody has set its clock back manually. */
+  /** The same time, unless the clock was set back manually. */
   readonly usualLatestIdMs: number;
 }
 
@@ -46,15 +46,15 @@ export interface StoreMoveTerms {
   readonly goal: StoreMoveGoal;
   /** The worker IDs that the fleet uses; default all. */
   readonly span?: IdSpan | undefined;
-  /** A random text for a move that begins, the same in all of its steps. */
+  /** A random string for a new move, the same in all of its steps. */
   readonly key: string;
 }
 
 export interface StoreMoveStep {
   readonly at: MoveEnd;
-  /** What that registry stores from then on. */
+  /** The text that the registry then stores. */
   readonly text: string;
-  /** Present where the registry gets worker IDs: it begins no range of them below this. */
+  /** Present if the registry gets worker IDs: it begins none of their ranges below this time. */
   readonly floorMs?: number;
 }
 
@@ -68,7 +68,7 @@ export function stateOf(view: Pick<RegistryView, 'facts' | 'workers' | 'nowMs'>)
     isUsed: workers.length > 0,
     holders: workers.filter(isHeld),
     nowMs,
-    // Also for so many worker IDs that a call could not take their ceilings as arguments.
+    // A spread would exceed the limit of arguments with very many worker IDs.
     latestIdMs: workers.reduce(
       (ms, { ceilingMs }) => Math.max(ms, ceilingMs),
       Math.max(usualLatestIdMs, ...ends),
@@ -77,12 +77,12 @@ export function stateOf(view: Pick<RegistryView, 'facts' | 'workers' | 'nowMs'>)
   };
 }
 
-/** How a registry stands in a move between stores. */
+/** The state of a registry in a move between stores. */
 export interface Standing {
   readonly kind: 'none' | 'whole' | 'half' | 'closed' | 'other';
-  /** The number of changes. */
+  /** The number of changes by moves. */
   readonly count: number;
-  /** The last one is that of the fleet; those before it have ended. */
+  /** The last layout is that of the fleet; the earlier ones have ended. */
   readonly layouts: readonly AdmittedLayout[];
   readonly move: StoreMove | undefined;
 }
@@ -113,21 +113,21 @@ export function nextStoreStep(
   return { refusal: way === undefined || isGiven ? step : `${step} ${wayText(way)}` };
 }
 
-/** The command that continues from where two registries are. */
+/** The command that continues from the state of two registries. */
 export interface WayOn {
   readonly goal: StoreMoveGoal;
-  /** True if --from and --to have to be exchanged. */
+  /** True if --from and --to must be swapped. */
   readonly isBack: boolean;
 }
 
 type Ends = Readonly<Record<MoveEnd, Standing>>;
 
 /**
- * Returns the command that opens a registry if neither of the two is open, or one that continues a
- * move. That move is half done, or one of them has lost it. Undefined if there is none of these.
+ * Returns the command that opens a registry if neither of the two is open, or that continues a
+ * half-done or half-lost move. Undefined in any other state.
  *
- * Guarantee: it is accepted, at once or as soon as nobody holds a worker ID of the registry that it
- * closes.
+ * Guarantee: the command succeeds, at once or as soon as no process holds a worker ID of the
+ * registry that it closes.
  */
 export function wayOn({ from, to }: Ends): WayOn | undefined {
   const goal = goalOf({ from, to });
@@ -164,7 +164,7 @@ function isHalf({ kind, move }: Standing, side: StoreMove['side']): boolean {
   return kind === 'half' && move!.side === side;
 }
 
-/** The second one was closed, or opened, for a move that the first one has not heard of. */
+/** The new registry was closed, or opened, for a move that the old one does not contain. */
 function isAhead({ from, to }: Ends): boolean {
   return to.move?.side === 'in' && to.count > from.count;
 }
@@ -176,7 +176,7 @@ interface Pair {
   readonly to: Standing;
   readonly layouts: readonly AdmittedLayout[];
   readonly workerIdMax: number;
-  /** The worker IDs that are divided among them. */
+  /** The worker IDs that the two registries share. */
   readonly whole: IdSpan;
 }
 
@@ -208,7 +208,7 @@ function pairOf(terms: StoreMoveTerms): Pair | string {
   return { terms, from, to, layouts, workerIdMax, whole: span };
 }
 
-/** What a half is half of. */
+/** The span of which this registry has half. */
 function wholeOf({ kind, layouts, move }: Standing): IdSpan | undefined {
   if (kind !== 'half') return undefined;
   const { workerIdMin, workerIdMax } = layouts.at(-1)!.span!;
@@ -220,23 +220,23 @@ function wholeOf({ kind, layouts, move }: Standing): IdSpan | undefined {
 
 type Planned = StoreMoveStep | string;
 
-/** The second registry is closed first, so that whoever comes too early gets nothing there. */
+/** The new registry is closed first, so a process that connects too early gets no lease there. */
 function beginStep(pair: Pair): Planned {
   const { from, to } = pair;
   if (from.kind === 'closed') return 'The registry was moved, or is not open yet: it is closed.';
   if (from.move?.side === 'in') return 'The registry is being moved there from another store.';
   if (from.kind === 'half') return beginAgain(pair, from.move!.key);
   const laterCount = Math.max(from.count, to.count) + 1;
-  // The first one has forgotten that the move began.
+  // The old registry has lost the beginning of the move.
   if (isHalf(to, 'in')) return halved(pair, 'from', laterCount);
   if (from.kind === 'none') return 'There is no registry to move.';
   const refusal = refusalOfNew(pair);
   if (refusal !== undefined) return refusal;
-  // If another command has closed it, both continue with the move of that one.
+  // If another command closed it, both commands continue the same move.
   return isAhead(pair) ? halved(pair, 'from', to.count) : closed(pair, 'to', laterCount);
 }
 
-/** The first one has its half. */
+/** The old registry already has its half. */
 function beginAgain(pair: Pair, key: string): Planned {
   const { from, to, terms } = pair;
   if (to.kind === 'none' && !terms.to.isUsed) return closed(pair, 'to', from.count);
@@ -263,14 +263,14 @@ function refusalOfNew({ terms, to, layouts, whole }: Pair): string | undefined {
   return `Ranges were granted, or may be forgotten, until ${reach}: none could begin before.`;
 }
 
-/** All worker IDs come to one of the two, once nobody holds one of the other. */
+/** All worker IDs go to one registry, once no process holds a worker ID of the other. */
 function finishStep(pair: Pair): Planned {
   const { terms } = pair;
   const isEnd = terms.goal === 'end';
   const [loser, winner]: MoveEnd[] = isEnd ? ['from', 'to'] : ['to', 'from'];
   const { [loser!]: losing, [winner!]: winning } = pair;
   if (isShut(losing) && winning.kind === 'whole' && winning.count >= losing.count) return 'done';
-  // Nobody is seen to hold a worker ID of an empty registry, which may be a misspelled URL.
+  // An empty registry shows no holders, and may come from a misspelled URL.
   const kinds = [losing.kind, winning.kind];
   const isForgotten = kinds.includes('half') && kinds.includes('none');
   const isOne = isOneMove(pair) || isOlder(winning, losing, isEnd ? 'out' : 'in');
@@ -293,7 +293,7 @@ function finishStep(pair: Pair): Planned {
   return whole(pair, winner!, losing.count);
 }
 
-/** At least one of them knows the move, and none knows another one. */
+/** At least one registry contains the move, and neither contains another move. */
 function isOneMove({ from, to }: Pair): boolean {
   const isSide = ({ move }: Standing, side: StoreMove['side']) => (move?.side ?? side) === side;
   const keys = new Set([from, to].flatMap(({ move }) => move?.key ?? []));
@@ -301,8 +301,8 @@ function isOneMove({ from, to }: Pair): boolean {
 }
 
 /**
- * The one that gets all was restored to what it was before the other one was closed. It has no
- * worker IDs, or half of them for an earlier move.
+ * The registry that gets all worker IDs was restored from before the other one was closed. It has
+ * no worker IDs, or half of them for an earlier move.
  */
 function isOlder(winning: Standing, losing: Standing, side: StoreMove['side']): boolean {
   if (losing.kind !== 'closed' || losing.move!.side !== side) return false;
@@ -335,7 +335,7 @@ function whole(pair: Pair, at: MoveEnd, count: number): StoreMoveStep {
   return { at, text: textWith(pair, count, all), floorMs: pair.terms[other].latestIdMs };
 }
 
-/** The move that is there, or the one that begins. */
+/** The move in progress, or the new one. */
 function moveOf(pair: Pair, at: MoveEnd): StoreMove {
   const { from, to, terms } = pair;
   const isThere = terms.goal !== 'begin' || to.kind === 'half';

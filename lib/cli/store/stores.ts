@@ -1,8 +1,7 @@
 /**
- * From --support to an open store of worker IDs, counters or locks.
+ * Opens the store of worker IDs, counters or locks that --support names.
  *
- * Guarantee: an opened store is closed, whatever happens in between, and no call lasts longer than
- * --timeout says.
+ * Guarantee: an opened store is always closed, and no call lasts longer than --timeout.
  */
 import type { CounterStore } from '../../counters/counter-store.js';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
@@ -50,7 +49,7 @@ const TIMEOUT_MS = 5000;
 const TIMEOUT_MS_MAX = 600_000;
 
 /**
- * Runs with the store that --support names, or another option.
+ * Runs with the store that --support, or another option, names.
  * @throws SnowflakeError CONFIG_INVALID
  */
 export async function withStore<T>(
@@ -67,12 +66,12 @@ export async function withStore<T>(
   }
 }
 
-/** Undefined if the table is missing that the store keeps what is read in. */
+/** Undefined if the table of the store is missing. */
 export async function unlessTableIsMissing<T>(read: Promise<T>): Promise<T | undefined> {
   try {
     return await read;
   } catch (error) {
-    // A file of SQLite that is missing lacks the table as well.
+    // A missing SQLite file also lacks the table.
     const isMissing =
       isSnowflakeError(error) && /^no-(table|file)$/.test(String(error.details['refusal']));
     if (isMissing) return undefined;
@@ -98,7 +97,7 @@ function urlOf({ options, env }: Call, option: StoreOption): string | undefined 
   return options.text(option) ?? env[variableOf(option)];
 }
 
-/** Whether an option that may be left out names a store. */
+/** True if an optional option names a store. */
 export function isStoreNamed(call: Call, option: StoreOption): boolean {
   return (urlOf(call, option) ?? '') !== '';
 }
@@ -154,17 +153,17 @@ export async function withCounters<T>(
 
 export interface NamedLocks {
   readonly location: string;
-  /** They are sorted by name. */
+  /** Sorted by name. */
   records(): Promise<LockRecord[]>;
   notes(): Promise<LockNote[]>;
   advice(): Promise<readonly string[]>;
-  /** Asks for a first lock. @returns the ms for which none is granted yet */
+  /** Requests a first lock. @returns the ms until the store grants one */
   begin(ttlMs: number): Promise<number>;
   /** How far the clock of locks is ahead of the store's; 0 without locks, or without a clock. */
   aheadMs(): Promise<number>;
-  /** Brings the clock of locks back by so much. */
+  /** Sets the clock of locks back by this much. */
   settle(aheadMs: number): Promise<void>;
-  /** The step that a store needs before there can be locks; absent if it needs none. */
+  /** The preparation that a store needs before it can keep locks; absent if it needs none. */
   readonly preparation?: StorePreparation;
 }
 
@@ -202,7 +201,7 @@ function limitedLocks(
     },
     settle: async (aheadMs) => {
       await limited(store.extend({ ...operator(), ttlMs: 1, settles: true }));
-      // What was granted ahead would last until then.
+      // Locks granted while the clock was ahead would last until then.
       for (const { lock, token, leftMs } of await limited(store.locks?.() ?? Promise.resolve([]))) {
         const ttlMs = Math.min(Math.max(1, leftMs - aheadMs), TTL_MS_MAX);
         await limited(store.extend({ ...operator(), lock, token, ttlMs, settles: true }));
@@ -232,7 +231,7 @@ function limitedLocks(
 }
 
 /*
- * Calls within the limit of --timeout. An error names the store that is silent, and what to do.
+ * Calls within the limit of --timeout. An error names the silent store and the next step.
  */
 
 type Limited = <T>(call: Promise<T>) => Promise<T>;
@@ -251,7 +250,7 @@ function limitedCalls(where: string, ms: number, lastFault?: () => Error | undef
   return (call) => withinLimit(call, { timers: systemTimers, ms, over });
 }
 
-/** An inspector within that limit, but for closing, which is never cut short. */
+/** An inspector within that limit; closing has no limit. */
 function limitedInspector(inspector: RegistryInspector, ms: number): RegistryInspector {
   const { where, key, lossWindowMs, preparation } = inspector;
   const limited = limitedCalls(`The store at ${where}`, ms, () => inspector.lastFault?.());

@@ -1,25 +1,25 @@
 /**
- * The statements that turn the keys of tables with rows, and all columns that refer to them, into
- * bigint, and those that turn them back. They depend on what the schema is now.
+ * The statements that convert the keys of filled tables, and all columns that refer to these keys,
+ * to bigint and back. They depend on the current schema.
  *
- * Guarantee: an integer keeps its value. Any other key gets a number from 1 up, below all IDs of
- * this library, and a table keeps the old key of each row. Nothing is executed here.
+ * Guarantee: an integer keeps its value. Any other key becomes a number from 1 up, below all IDs of
+ * this library, and a table keeps the old key of each row. This file executes no change.
  */
 import { databaseOf } from '../../stores/schemes.js';
 import { usageFault } from '../command.js';
 
 type Ask = Awaited<ReturnType<Awaited<ReturnType<typeof databaseOf>>['open']>>['ask'];
 
-/** Names are quoted, as they stand in SQL. */
+/** Names are quoted as in SQL. */
 interface Column {
   readonly table: string;
   readonly name: string;
   readonly type: string;
-  /** True for the whole primary key of its table. */
+  /** True for the only column of a primary key. */
   readonly isKey: boolean;
-  /** MariaDB: all that follows its name in CREATE TABLE. */
+  /** MariaDB: the rest of its line in CREATE TABLE. */
   readonly definition?: string;
-  /** PostgreSQL: what gives it a value, after GENERATED or DEFAULT. */
+  /** PostgreSQL: the generator of its value, after GENERATED or DEFAULT. */
   readonly identity?: string | null;
   readonly default?: string | null;
 }
@@ -34,21 +34,21 @@ interface ForeignKey {
 }
 
 interface Schema {
-  /** What precedes the names of tables that are given without it. */
+  /** The prefix for table names without a schema. */
   readonly prefix: string;
   readonly columns: readonly Column[];
   readonly foreignKeys: readonly ForeignKey[];
 }
 
-/** A column that becomes a bigint, with what its values come from. */
+/** A column that becomes a bigint, and the source of its values. */
 interface Change extends Column {
   /** False if it refers to another column. */
   readonly isRoot: boolean;
   /** The table that keeps the old keys; undefined for integers, which stay. */
   readonly map: string | undefined;
-  /** The columns by which the rows of a table are numbered. */
+  /** The columns that determine the numbering of a table's rows. */
   readonly order: string;
-  /** MariaDB: keeps what an update of a row would change by itself. */
+  /** MariaDB: keeps columns that an update of a row would change automatically. */
   readonly kept: string;
 }
 
@@ -69,7 +69,7 @@ const title = ({ table, name }: Column): string => `${bare(table)}.${bare(name)}
 /**
  * @param tables with or without their schema
  * @returns the statements, the first of which begins with comments
- * @throws SnowflakeError CONFIG_INVALID for tables that are not there or have another key
+ * @throws SnowflakeError CONFIG_INVALID for tables that are missing or have an unsuitable key
  */
 export async function wideningOf(
   url: string,
@@ -112,7 +112,7 @@ function planOf(schema: Schema, tables: readonly string[]): Widening {
     )?.target;
   const roots = named.filter((key) => targetOf(key) === undefined);
   const keyOf = new Map(roots.map((key) => [key, key]));
-  // A column that is found here is visited too: others may refer to it.
+  // Columns may refer to this one, so it is visited too.
   for (const [column, key] of keyOf) {
     for (const { table, columns, target, targetColumns } of schema.foreignKeys) {
       const name = target === column.table && columns[targetColumns.indexOf(column.name)];
@@ -172,8 +172,8 @@ const added = ({ table, name, definition }: ForeignKey): string =>
   `ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition};`;
 
 /*
- * PostgreSQL: one transaction. The type of a column is changed in place, so that its indexes,
- * checks and comments stay.
+ * PostgreSQL: one transaction. A column changes its type in place, so its indexes, checks and
+ * comments stay.
  */
 
 const COLUMNS_OF_POSTGRES = `SELECT format('%I.%I', n.nspname, c.relname) AS table,
@@ -208,7 +208,7 @@ function postgresSteps({ changes, foreignKeys }: Widening, isBack: boolean): str
   const [fromType, toType] = isBack
     ? [() => 'bigint', ({ type }: Column) => type]
     : [({ type }: Column) => type, () => 'bigint'];
-  // USING may contain no query, but call a function of the session.
+  // USING may not contain a query, but it may call a function of the session.
   const functionOf = (map = '') => `pg_temp.${map.split('.').at(-1)}`;
   return [
     'BEGIN;',
@@ -251,7 +251,7 @@ function postgresMap({ table, name, type, map, order }: Change, isBack: boolean)
       ];
 }
 
-/** Takes from a key what would give it a value, or gives it back; what refers to one keeps it. */
+/** Drops or restores the generated value of a key. References to a key keep theirs. */
 function postgresDefault(column: Change, isBack: boolean): string[] {
   const { table, name, identity, map, isKey } = column;
   if (!isKey || (column.default ?? identity ?? undefined) === undefined) return [];
@@ -269,7 +269,7 @@ function postgresDefault(column: Change, isBack: boolean): string[] {
 
 async function readPostgres(ask: Ask): Promise<Schema> {
   const [row] = await ask('SELECT current_schema() AS schema');
-  // So that definitions contain the schema of each name.
+  // With this path, definitions contain the schema of each name.
   await ask('SET search_path = pg_catalog');
   const columns = (await ask(COLUMNS_OF_POSTGRES)) as unknown as Column[];
   const foreignKeys = (await ask(FOREIGN_KEYS_OF_POSTGRES)) as unknown as ForeignKey[];
@@ -277,8 +277,8 @@ async function readPostgres(ask: Ask): Promise<Schema> {
 }
 
 /*
- * MariaDB and MySQL commit each statement. A key that is text becomes the digits of its number
- * first, and these a bigint, so that the indexes stay.
+ * MariaDB and MySQL commit each statement. A string key first becomes the digits of its number, and
+ * these become a bigint, so its indexes stay.
  */
 
 const COLUMN = /^ {2}(`.+?`) (.*?),?$/gm;
@@ -296,7 +296,7 @@ function mariadbSteps({ changes, foreignKeys }: Widening, isBack: boolean): stri
     });
   const isShort = ({ type }: Column) => isBack || !/^(var)?char/.test(type);
   return [
-    // What does not fit is an error then, and the ID 0 remains.
+    // In these modes, a value that does not fit is an error, and the ID 0 stays 0.
     `SET @mode = @@sql_mode, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO';`,
     ...changes.filter(({ isRoot, map }) => isBack && isRoot && map === undefined).flatMap(fits),
     ...byTable(foreignKeys).map(([table, own]) => {
@@ -324,7 +324,7 @@ function mariadbSteps({ changes, foreignKeys }: Widening, isBack: boolean): stri
   ];
 }
 
-/** Fails before anything has changed if an ID does not fit into the old type. */
+/** Fails before any change if an ID does not fit into the old type. */
 function fits({ table, name, definition = '' }: Change): string[] {
   const type = TYPE.exec(definition)![0];
   return [
@@ -361,7 +361,7 @@ async function readMariadb(ask: Ask): Promise<Schema> {
   return { prefix: '', columns, foreignKeys };
 }
 
-/** The digits of a number would meet such a key, and one row would be taken for another. */
+/** A string of digits could equal the new number of another row. */
 async function refuseDigits(ask: Ask, changes: readonly Change[]): Promise<void> {
   for (const key of mappedOf(changes)) {
     const { table, name } = key;

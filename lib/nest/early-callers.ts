@@ -1,8 +1,8 @@
 /**
- * The callers that wait for an ID before the start has begun. One that an async factory or a
- * constructor awaits keeps Nest from ever beginning it.
+ * The callers that wait for an ID before the start has begun. If an async factory or a constructor
+ * awaits an ID, Nest never begins the start.
  *
- * Guarantee: a wait that the start does not end is in the log after 5 s, once, with its cure.
+ * Guarantee: if such a wait lasts 5 s, the log names the cause and the remedy, once.
  */
 import { NOT_STARTED } from '../errors.js';
 import type { CallerQueue } from '../generator.js';
@@ -34,7 +34,7 @@ export class EarlyCallers implements CallerQueue {
     return this.line.nextMany(count, call);
   }
 
-  /** The start has begun; from here on the log has what it waits for. */
+  /** The start has begun. From now on, other messages explain a wait. */
   begin(): void {
     this.hasBegun = true;
     this.parts.timers.cancel(this.timer);

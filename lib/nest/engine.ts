@@ -1,9 +1,9 @@
 /**
- * One generator put together: config and support -> lease window -> keeper -> generator -> IdMaker,
- * or a generator that needs no worker ID -> IdMaker.
+ * Builds a generator: config and support -> lease window -> keeper -> generator -> IdMaker. Without
+ * a worker ID: generator -> IdMaker.
  *
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
- * Guarantee: a line of log about a lease never changes it, whatever the application's logger does.
+ * Guarantee: a log line never changes a lease, even if the application's logger throws.
  */
 import { Logger } from '@nestjs/common';
 import { monotonicClock } from '../core/clock.js';
@@ -29,29 +29,29 @@ import { IdMaker, statusOf } from './id-maker.js';
 import { admittedSpan, commonSpan } from '../registry/layout-move.js';
 import type { SnowflakeConfig } from './resolve-options.js';
 
-/** The parts of a generator that belong together; nobody else sees them. */
+/** The parts of one generator; only this engine uses them. */
 export interface Engine {
-  /** The keeper sees to it that there are IDs. */
+  /** Keeps IDs available. */
   readonly keeper: Pick<Keeper, 'start' | 'refresh' | 'stop'>;
   readonly idMaker: IdMaker;
   readonly early: EarlyCallers;
   readonly identity: ProcessIdentity;
   readonly log: GeneratorLog;
-  /** The number of the region, if it is claimed. */
+  /** The claim of the region's number, if `regions` is set. */
   readonly region?: RegionClaim | undefined;
-  /** True if the application starts before there are IDs. */
+  /** True if the application starts before IDs are available. */
   readonly lazy: boolean;
-  /** The place where its IDs or worker IDs come from, in words for the operator. */
+  /** The source of its IDs or worker IDs, in words for the operator. */
   readonly location: string;
   /** The length of a lease; absent without a worker ID. */
   readonly leaseTtlMs?: number | undefined;
-  /** Logs what the operator should know. */
+  /** Logs advice for the operator. */
   advise(): Promise<void>;
   /** Closes the connections of an engine that never started. */
   close(): Promise<void>;
 }
 
-/** An engine whose lease has to be renewed. */
+/** An engine with a lease that needs renewals. */
 export interface WorkerEngine extends Engine {
   readonly keeper: Keeper;
 }
@@ -93,7 +93,7 @@ export function workerEngine(
   const aheadMsMax = config.aheadMsMax ?? (support.isVolatile === true ? 0 : undefined);
   const log = new GeneratorLog(name);
   const identity = systemIdentity(config.application);
-  // The injected support may be another than that of the options.
+  // The injected support may differ from the support in the options.
   const window = windowOf(support, config);
   const idClock = window.anchored(clock);
   const keeper = keeperOf(support, config, { window, idClock, identity, log });
@@ -101,7 +101,7 @@ export function workerEngine(
   const shared = shareWindow(window, { aheadMsMax, sequenceStart });
   const line = new WaitQueue(generator, timers, () => changeElsewhere(window));
   window.onChange = () => line.wake();
-  // With a support overridden, as in a test, no number of a region is claimed.
+  // If a test overrides the support, no region number is claimed.
   const region =
     support === config.support ? regionOf(config, { keeper, identity, log }) : undefined;
   const space = spaceOf(support, config, name);
@@ -141,8 +141,8 @@ export function workerEngine(
 }
 
 /**
- * The ID space, by name: a namespace that nobody chose may be that of many. Where fixed worker
- * fields keep processes apart, as those of regions, each may have a registry of its own.
+ * The name of the ID space. Many applications may use the default namespace, so the application's
+ * name replaces it. Fixed worker fields, such as a region, may mean separate registries.
  */
 function spaceOf(
   { namespace = 'default', takesOver = false }: IDistributedSupport,
@@ -154,7 +154,7 @@ function spaceOf(
   return `${namespace === 'default' ? own : namespace}${isAll ? '' : `[${min}-${max}]`}`;
 }
 
-/** During a move each layout, and each of two stores, has only some of the worker IDs. */
+/** During a move, each layout and each of two stores has only some of the worker IDs. */
 function leasable(
   { min, max }: WorkerIdRange,
   fingerprint: string,
@@ -234,7 +234,7 @@ function keeperOf(
   });
 }
 
-/** The application's own function costs no ID and no lease, whatever it does. */
+/** An error of the application's function affects no ID and no lease. */
 async function tell(
   listener: SnowflakeConfig['onWorkerIdChange'],
   change: WorkerIdChange,
@@ -250,11 +250,11 @@ async function tell(
 /*
  * A generator writes to the application's logger: one line for each change of its lease.
  *
- * Guarantee: a line is one line and steers no terminal, whatever the store or a configuration put
- * into it. A logger that throws does no harm: the line becomes a warning of Node instead.
+ * Guarantee: an entry is one line without control characters, even if the store or the
+ * configuration contains them. If a logger throws, the line becomes a warning of Node instead.
  */
 
-/** One change of state, of a lease or of a generator without one. */
+/** A change of state, with or without a lease. */
 type Change = Omit<LeaseChange, 'workerId'> & Partial<LeaseChange>;
 
 type Level = 'log' | 'warn' | 'error';
@@ -266,7 +266,7 @@ export class GeneratorLog {
     this.logger = new Logger(name === undefined ? 'Snowflake' : `Snowflake:${name}`);
   }
 
-  /** A warning where an operator should check something, an error where IDs stop. */
+  /** A warning if an operator should check something, an error if IDs stop. */
   change({ from, to, workerId, reason }: Change): void {
     const who = workerId === undefined ? '' : `Worker id ${workerId}: `;
     this.write(levelOf(from, to), `${who}${from} -> ${to}. ${reason}`);

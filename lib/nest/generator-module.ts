@@ -1,8 +1,8 @@
 /**
- * The modules of IDs without a worker ID have this in common: options -> generator -> engine. The
- * generator itself checks its own options.
+ * The shared parts of the modules without a worker ID: options -> generator -> engine. The
+ * generator checks its own options.
  *
- * Guarantee: every fault is reported at start, all of them at once, and nothing stays open then.
+ * Guarantee: the start reports all errors at once, and then nothing stays open.
  */
 import type { ModulesContainer } from '@nestjs/core';
 import type { GeneratorEnvironment, OpenGenerator } from '../generator.js';
@@ -14,9 +14,9 @@ import { closeQuietly, faultsOf, invalid, noOptions } from './resolve-support.js
 import { runAlone, type RunningSnowflake } from './start-snowflake.js';
 import { SNOWFLAKE_OPTIONS } from './tokens.js';
 
-/** Checks the options of a generator and puts it together; it generates IDs from its start() on. */
+/** Checks the options of a generator and builds it; it generates IDs after its start(). */
 export interface GeneratorOpener<Options> {
-  /** The least that has to be given, for a message. */
+  /** The required options, for a message. */
   readonly example: string;
   /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
   open(options: Options, environment: GeneratorEnvironment): OpenGenerator | Promise<OpenGenerator>;
@@ -68,7 +68,7 @@ export function generatorModule<Options, FactoryMethod extends string>(
   })).ConfigurableModuleClass;
 }
 
-/** The same generator without an application. */
+/** The same generator without a Nest application. */
 export async function startGenerator<Options>(
   opener: GeneratorOpener<Options>,
   given: Options & GeneratorOptions & { readonly name?: string | undefined },

@@ -1,4 +1,4 @@
-/** The options that all generators have, with a worker ID or without one. */
+/** The options that all generators share, with or without a worker ID. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../core/clock.js';
@@ -9,11 +9,11 @@ import { systemTimers, type Timers } from '../time/timers.js';
 
 /** The options that all generators have. */
 export interface GeneratorOptions {
-  /** Starts without IDs and asks for them in the background. Default false. */
+  /** Starts without IDs and requests them in the background. Default false. */
   readonly lazy?: boolean | undefined;
-  /** How long one call to the store may take. Default 2 s. */
+  /** The time limit of one call to the store. Default 2 s. */
   readonly callTimeoutMs?: number | undefined;
-  /** How long the start may wait for the first IDs. Default 30 s. */
+  /** The time limit of the start for the first IDs. Default 30 s. */
   readonly startTimeoutMs?: number | undefined;
   /** Operators see this name next to host and pid. Default: the name in package.json. */
   readonly application?: string | undefined;
@@ -33,11 +33,11 @@ export const GENERATOR_OPTIONS = {
 } satisfies OptionTable<GeneratorOptions>;
 
 /*
- * The default of the option `application`: the name of the package that runs.
+ * The default of the option `application`: the name of the running package.
  *
- * npm passes it in the environment; under a plain `node dist/main` it is read from the package.json
- * nearest to the entry point. PM2 runs an entry point of its own, in the environment of its daemon,
- * and passes the path of the application. Without one the name is `unnamed`; nothing here throws.
+ * npm passes it in the environment. Under a plain `node dist/main`, it comes from the package.json
+ * nearest to the entry point. PM2 runs its own entry point in the environment of its daemon, and
+ * passes the path of the application. Without a name it is `unnamed`. This function never throws.
  */
 
 /** @param entryPoint process.argv[1]; absent in a REPL and under `node --eval` */
@@ -59,7 +59,7 @@ function nameNear(path: string | undefined): string | undefined {
   return undefined;
 }
 
-/** A build may put a package.json without a name next to its output: then the parent is read. */
+/** A build may put a package.json without a name next to its output: then the parent counts. */
 function nameIn(path: string): string | undefined {
   try {
     const { name } = JSON.parse(readFileSync(path, 'utf8')) as { name?: unknown };

@@ -1,8 +1,8 @@
 /**
  * Starts one generator (lease, integrations, renewals) and stops it again.
  *
- * Guarantee: a start that fails, at whatever step, leaves no worker ID leased, no connection open
- * and no timer running. Nest's hooks (lifecycle.ts) and startSnowflake() call it.
+ * Guarantee: if a start fails at any step, no worker ID stays leased, no connection stays open and
+ * no timer runs. Nest's hooks (lifecycle.ts) and startSnowflake() call it.
  */
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { inSnapshot, stopped } from '../lease/lease-texts.js';
@@ -15,11 +15,11 @@ import type { RefreshAlive } from './refresh-alive.job.js';
 export interface RunParts {
   readonly name: string | undefined;
   readonly engine: Engine;
-  /** The IdMaker of the engine, or what overrideProvider() put in its place. */
+  /** The IdMaker of the engine, or its override by overrideProvider(). */
   readonly idMaker: IdMaker;
-  /** It is undefined if there is no lease to renew. */
+  /** Undefined without a lease to renew. */
   readonly refreshAlive?: RefreshAlive | undefined;
-  /** It is undefined if IDs are generated without a worker ID. */
+  /** Undefined if IDs need no worker ID. */
   readonly support?: IDistributedSupport | undefined;
 }
 
@@ -57,7 +57,7 @@ export class GeneratorRun {
     if (this.stopping === undefined) this.parts.refreshAlive?.leaveScheduler();
   }
 
-  /** Never fails: an error on closing is logged. May be called again; it runs once. */
+  /** Never throws: an error on closing is logged. Further calls have no effect. */
   stop(): Promise<void> {
     return (this.stopping ??= this.end());
   }
@@ -86,33 +86,33 @@ export class GeneratorRun {
     }
   }
 
-  /** A fake is right in a test and a disaster in production. */
+  /** A fake is right in a test and dangerous in production. */
   private warnInProduction(): void {
     if (process.env['NODE_ENV'] === 'production') this.parts.engine.log.warn(REPLACED);
   }
 
-  /** Logs what the operator should know, once, in the background. */
+  /** Logs advice for the operator once, in the background. */
   private async advise(): Promise<void> {
     try {
       await this.parts.engine.advise();
     } catch {
-      // Nothing is lost without advice: if the store cannot be reached, the renewals report it.
+      // Advice is optional: the renewals report an unreachable store.
     }
   }
 }
 
-/** True if IdMaker is overridden: then no store is needed, so none is contacted. */
+/** True if IdMaker is overridden: then no store is needed, and none is contacted. */
 export function isReplaced({ idMaker, engine }: Pick<RunParts, 'idMaker' | 'engine'>): boolean {
   return idMaker !== engine.idMaker;
 }
 
 /*
- * Other rooms add work for the moment when the lease is held: the ORM room hooks every DataSource.
+ * Other parts add work that runs once the lease is held: the ORM part hooks every DataSource.
  *
- * Loading such a room adds its integration here, so that applications import one module only.
+ * Importing such a part adds its integration here, so applications import one module only.
  */
 
-/** It is passed every provider of an application before other modules' onModuleInit. */
+/** Receives every provider of an application before other modules' onModuleInit. */
 type Integration = (instances: readonly unknown[]) => void;
 
 const integrations = processWide('integrations', () => new Set<Integration>());

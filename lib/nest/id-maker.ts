@@ -1,9 +1,9 @@
 /**
- * An application injects the IdMaker for IDs, and for what can be read out of them. Its status and
- * those that run, which make no sense without it, in one file.
+ * An application injects the IdMaker to generate IDs and to read them. This file also has its
+ * status and the list of running IdMakers.
  *
- * Every call is one line to the source of IDs or the layout. The source is ready before other
- * modules' onModuleInit and is closed after their last hook.
+ * Every call is one line to the source of IDs or to the layout. The source is ready before other
+ * modules' onModuleInit and closes after their last hook.
  */
 import type { CallFields, IdSource } from '../core/generator/id-source.js';
 import type { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
@@ -20,16 +20,16 @@ import { formatName } from '../messages.js';
 import { processWide } from '../process-wide.js';
 import type { CallStatus } from '../time/call-record.js';
 
-/** The module puts these together; applications inject the whole. */
+/** The module builds these parts; applications inject the IdMaker. */
 export interface IdMakerParts {
   readonly source: IdSource;
   readonly status: () => IdMakerStatus;
   /** The callers that wait in nextIdAsync(). */
   readonly line: CallerQueue;
-  /** It is undefined if IDs are plain numbers. */
+  /** Undefined if IDs are plain numbers. */
   readonly layout: BitLayout | undefined;
   readonly shared?: SharedLease | undefined;
-  /** It is undefined if IDs are generated without a worker ID. */
+  /** Undefined if IDs need no worker ID. */
   readonly workerIds?: WorkerIdRange | undefined;
 }
 
@@ -78,8 +78,8 @@ export class IdMaker {
   }
 
   /**
-   * `count` IDs in rising order. Throws as nextId does; IDs made before the error are kept, and the
-   * same call a little later continues from there.
+   * `count` IDs in rising order. Throws as nextId does. The IDs from before an error remain valid,
+   * and the same call a little later continues from there.
    */
   nextIds(count: number, fields?: CallFields): bigint[] {
     return this.source.nextIds(count, fields);
@@ -96,10 +96,10 @@ export class IdMaker {
   }
 
   /**
-   * One ID; waits where nextId() would throw a retryable error or wait for the clock in place. The
-   * event loop continues in the meantime. Callers are served in the order in which they came; any
-   * number of them may wait, also under one signal.
-   * @throws the reason of the signal when it is aborted, or what waiting cannot cure: NOT_READY
+   * One ID; waits if nextId() would throw a retryable error or wait for the clock in place. The
+   * event loop continues in the meantime. Callers are served in the order of their calls. Any
+   * number of callers may wait, even under one signal.
+   * @throws the reason of an aborted signal, or an error that waiting cannot resolve: NOT_READY
    * after the shutdown, TIME_EXHAUSTED, ARGUMENT_INVALID for a call field that does not fit.
    */
   nextIdAsync(
@@ -109,8 +109,8 @@ export class IdMaker {
   }
 
   /**
-   * `count` IDs in rising order; waits as nextIdAsync() does. Of IDs that are generated in a store
-   * all come by one call to it. Throws as nextIdAsync does; IDs made before the error are lost.
+   * `count` IDs in rising order; waits as nextIdAsync() does. IDs that a store generates come from
+   * one call to it. Throws as nextIdAsync does; the IDs from before an error are lost.
    */
   nextIdsAsync(
     count: number,
@@ -120,21 +120,21 @@ export class IdMaker {
   }
 
   /**
-   * Takes an ID apart. Throws ID_INVALID for anything that is not an ID of this layout, and
-   * CONFIG_INVALID where IDs are plain numbers.
+   * Splits an ID into its parts. Throws ID_INVALID for anything that is not an ID of this layout,
+   * and CONFIG_INVALID if IDs are plain numbers.
    */
   parse(id: bigint | string): SnowflakeParts {
     return layoutFor(this.parts, 'parse').parse(id);
   }
 
-  /** The IDs of a span of time, both dates inclusive, for `WHERE id BETWEEN first AND last`. */
+  /** The IDs of a time span, both dates inclusive, for `WHERE id BETWEEN first AND last`. */
   idRange(from: Date, to: Date): { readonly first: bigint; readonly last: bigint } {
     return layoutFor(this.parts, 'idRange').idRange(from, to);
   }
 
   /**
-   * The lease of this generator for worker_threads of this process: hand it over by `workerData`
-   * or `postMessage`, and give it as `support` there, or to joinSharedLease().
+   * The lease of this generator for worker_threads of this process. Pass it by `workerData` or
+   * `postMessage`, and give it as `support` there, or to joinSharedLease().
    * @throws SnowflakeError CONFIG_INVALID without the option `sharesLease: true`.
    */
   get sharedLease(): SharedLease {
@@ -144,14 +144,14 @@ export class IdMaker {
     return shared;
   }
 
-  /** @throws SnowflakeError CONFIG_INVALID where IDs are plain numbers. */
+  /** @throws SnowflakeError CONFIG_INVALID if IDs are plain numbers. */
   get layout(): BitLayout {
     return layoutFor(this.parts, 'layout');
   }
 
   /**
    * The worker IDs that this generator may lease, both inclusive.
-   * @throws SnowflakeError CONFIG_INVALID of a generator without a worker ID.
+   * @throws SnowflakeError CONFIG_INVALID for a generator without a worker ID.
    */
   get workerIds(): WorkerIdRange {
     const { workerIds } = this.parts;
@@ -159,7 +159,7 @@ export class IdMaker {
     return workerIds;
   }
 
-  /** How the generator stands, for health checks and metrics; read again each time. */
+  /** The current status, for health checks and metrics. */
   get status(): IdMakerStatus {
     return this.parts.status();
   }
@@ -191,7 +191,7 @@ function notShareable(): SnowflakeError {
 }
 
 /*
- * The status of a generator, for health checks and metrics, is read from its source of IDs and its
+ * The status of a generator, for health checks and metrics, comes from its source of IDs and its
  * lease. Its fields depend on the kind of source, which `kind` names.
  */
 
@@ -199,55 +199,55 @@ function notShareable(): SnowflakeError {
 interface WorkerIdStatus {
   readonly state: LeaseState;
   readonly workerId: number | undefined;
-  /** When the leased range ends; undefined without a lease or for one without end. */
+  /** The end of the leased range; undefined without a lease or for one without end. */
   readonly leaseEndsAt: Date | undefined;
   /** The store's clock minus this host's, ms, at the last renewal. */
   readonly clockSkewMs: number;
   readonly issuedCount: number;
-  /** How often an ID waited for the clock because a tick and the run-ahead were spent. */
+  /** How often an ID waited for the clock because the tick and the run-ahead were used up. */
   readonly waitCount: number;
-  /** How often the clock was seen to go back. */
+  /** How often the clock moved backwards. */
   readonly rollbackCount: number;
-  /** When this was read, by the clock of the IDs; `leaseEndsAt` is counted from it. */
+  /** The time of this status, by the clock of the IDs; compare `leaseEndsAt` with it. */
   readonly readAt: Date;
-  /** How far the time of the last ID is ahead of the clock, ms; 0 where it is not. */
+  /** How far the time of the last ID is ahead of the clock, ms; 0 if it is not ahead. */
   readonly aheadMs: number;
   /**
-   * At least how many IDs can be made if the store never answers again; the clock uses them up too,
+   * The minimum number of IDs left if the store never answers again. The clock also uses them up,
    * until the lease is `stretched`. Undefined without a lease or for one without end.
    */
   readonly idsLeft: number | undefined;
 }
 
-/** A generator that leases a worker ID itself, or has one of its own without end. */
+/** A generator with its own lease, or with its own worker ID without end. */
 export interface LeaseStatus extends WorkerIdStatus {
   readonly kind: 'lease';
-  /** The ID space: the namespace of its support, or without one the application. */
+  /** The ID space: the namespace of its support, or else the application. */
   readonly space?: string | undefined;
   /**
-   * The registry's name, equal in the whole fleet. It is its incarnation and, after a loss of data
-   * or another server, a bar and the text of the last one. Each process gets that with its next
-   * renewal. Undefined without a registry.
+   * The registry's name, the same in the whole fleet: its incarnation. After a loss of data or a
+   * change of the server, a bar and the text of the last change follow. Each process gets the new
+   * name with its next renewal. Undefined without a registry.
    */
   readonly incarnation: string | undefined;
-  /** The move of the registry to another store, while it lasts: both have the same key. */
+  /** The move of the registry to another store, during the move; both have the same key. */
   readonly storeMove?: StoreMove | undefined;
-  /** Whether another region has the number of this one; undefined without the option `regions`. */
+  /** Whether another region uses this region's number; undefined without the option `regions`. */
   readonly region?: RegionStatus | undefined;
-  /** What the application states of the store, such as `keepsWrites`; absent for nothing. */
+  /** The application's statement about the store, such as `keepsWrites`; absent without one. */
   readonly statement?: string | undefined;
   /** The outcome of the renewals. */
   readonly renewals: RenewalStatus;
 }
 
-/** A generator in a thread that shares the lease of another thread, which alone renews it. */
+/** A generator in a thread that shares another thread's lease; only that thread renews it. */
 export interface SharedLeaseStatus extends WorkerIdStatus {
   readonly kind: 'shared';
   readonly incarnation: undefined;
   readonly renewals: undefined;
 }
 
-/** How a generator stands, by the kind of its source of IDs. */
+/** The status of a generator, by the kind of its source of IDs. */
 export type IdMakerStatus = WorkerStatus | GeneratorStatus;
 
 /** The status of a generator with a worker ID. */
@@ -257,12 +257,12 @@ export function hasWorkerId(status: IdMakerStatus): status is WorkerStatus {
   return status.kind === 'lease' || status.kind === 'shared';
 }
 
-/** False means that `layout`, `parse` and `idRange` of the IdMaker refuse. */
+/** If false, `layout`, `parse` and `idRange` of the IdMaker throw. */
 export function hasLayout(status: IdMakerStatus): boolean {
   return status.kind !== 'segments';
 }
 
-/** The calls that prolong a lease. */
+/** The results of the calls that renew a lease. */
 export type RenewalStatus = CallStatus;
 
 export function statusOf(
@@ -279,7 +279,7 @@ export function statusOf(
   return {
     kind: 'lease',
     ...worker,
-    // Others may write to the store, and logs and metrics show what stands there.
+    // Other programs may write to the store, and logs and metrics show these names.
     incarnation: incarnation && formatName(incarnation),
     ...(space !== undefined && { space: formatName(space) }),
     ...(storeMove && { storeMove }),
@@ -306,8 +306,8 @@ function workerStatus(generator: SnowflakeGenerator, keeper: Keeper): WorkerIdSt
 }
 
 /*
- * The generators now running in this process, for code without dependency injection, such as
- * entity listeners. Applications and scripts add theirs at start and remove it at shutdown.
+ * The generators now running in this process, for code without dependency injection, such as entity
+ * listeners. Applications and scripts add their generator at start and remove it at shutdown.
  */
 
 const running = processWide(
@@ -324,17 +324,17 @@ export function removeIdMaker(ids: IdMaker): void {
   if (at >= 0) running.splice(at, 1);
 }
 
-/** Returns undefined if none of this name is running, or not yet. */
+/** Returns undefined if no generator with this name is running. */
 export function runningIdMaker(generator: string | undefined): IdMaker | undefined {
   return running.findLast((candidate) => candidate.generator === generator)?.ids;
 }
 
 /**
- * The IdMaker that is running in this process, for code without dependency injection, such as the
- * default of a column. Ask for it when an ID is needed and not before; where several of this name
- * run, it is the one started last.
+ * The running IdMaker of this process, for code without dependency injection, such as the default
+ * of a column. Call it when an ID is needed, not earlier. If several with this name run, it is the
+ * one started last.
  *
- * @param generator the `name` of the generator; without one, the generator that has none
+ * @param generator the `name` of the generator; without one, the unnamed generator
  * @throws SnowflakeError NOT_READY when no such generator is running
  * @example
  * ```ts

@@ -1,6 +1,6 @@
 /**
- * Nest's hooks: a worker ID is leased before any onModuleInit of the application and released
- * after its last onApplicationShutdown. The second part of this file puts our module in that place.
+ * Nest's hooks: a worker ID is leased before any onModuleInit of the application and released after
+ * its last onApplicationShutdown. The second part of this file arranges this order.
  *
  * Guarantee: if one generator of an application cannot start, the others are stopped too.
  */
@@ -32,7 +32,7 @@ export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnAppl
         this.discovery.getProviders().map(({ instance }) => instance as unknown),
       );
     } catch (error) {
-      // An application that did not start may never be closed.
+      // An application that failed to start may never be closed.
       await Promise.all(this.ofApplication().map((lifecycle) => lifecycle.onApplicationShutdown()));
       throw error;
     }
@@ -56,17 +56,17 @@ export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnAppl
 }
 
 /*
- * Our place among the modules of an application: first to start, last to stop.
+ * The place of our module in an application: first to start, last to stop.
  *
- * Nest runs hooks by a module's distance from the root: the furthest starts first and stops last.
- * All global modules have the same distance; among them the order of imports decides, as it does
- * for ours if a version of Nest keeps no distance.
+ * Nest runs hooks by a module's distance from the root: the furthest module starts first and stops
+ * last. All global modules have the same distance, and then the order of imports decides. The order
+ * of imports also decides if a version of Nest has no distance.
  */
 
-/** It is beyond Number.MAX_VALUE, which is the distance of every global module. */
+/** Above Number.MAX_VALUE, which is the distance of every global module. */
 const FURTHEST = Infinity;
 
-/** Call it before the first hook runs: then Nest sorts the modules, once for all hooks. */
+/** Call it before the first hook runs, because Nest then sorts the modules for all hooks. */
 export function startFirstEndLast(
   modules: ModulesContainer | undefined,
   token: InjectionToken,

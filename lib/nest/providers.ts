@@ -20,24 +20,24 @@ import {
   SNOWFLAKE_RUN_PARTS,
 } from './tokens.js';
 
-/** It is optional, since Nest does not document it. */
+/** Optional, because Nest does not document it. */
 export const MODULES = { token: ModulesContainer, optional: true };
 
 export const ENGINE = Symbol.for('nestjs-snowflake:engine');
 
-/** forRoot() and forRootAsync() take these next to the options. */
+/** Options of forRoot() and forRootAsync() besides those of the generator. */
 export interface SnowflakeModuleExtras {
-  /** Whether other modules can inject IdMaker without importing this one. Default true. */
+  /** True if other modules can inject IdMaker without importing this one. Default true. */
   isGlobal?: boolean | undefined;
-  /** Names a further generator, which is injected with `@InjectIdMaker(name)`. */
+  /** The name of a further generator; inject it with `@InjectIdMaker(name)`. */
   name?: string | undefined;
 }
 
-/** What a module has next to the providers of every generator. */
+/** The parts of a module besides the providers of every generator. */
 interface OwnParts {
-  /** One of them provides ENGINE, of the options as they were given. */
+  /** One of them provides ENGINE from the given options. */
   readonly providers: readonly Provider[];
-  /** The tokens of the further parts of a run, which the module exports. */
+  /** The tokens of further parts of a run, which the module exports. */
   readonly parts?: Readonly<Partial<Record<keyof RunParts, InjectionToken>>>;
 }
 
@@ -66,7 +66,7 @@ export function moduleBase<Options, FactoryMethod extends string>(
     .setFactoryMethodName(factoryMethod);
 }
 
-/** Completes what Nest has of a module that finds decorated methods, and is global by default. */
+/** Completes the definition of a module that finds decorated methods; it is global by default. */
 export function completed(
   definition: DynamicModule,
   { isGlobal = true }: { readonly isGlobal?: boolean | undefined },
@@ -103,7 +103,7 @@ function runProviders(
   ];
 }
 
-/** If two generators had one token, chance would decide which of them is injected. */
+/** With the same token for two generators, the injected one would be arbitrary. */
 export function twiceFaults(
   modules: ModulesContainer | undefined,
   name: string | undefined,

@@ -1,8 +1,8 @@
 /**
  * The job that renews the lease, listed in the application's SchedulerRegistry.
  *
- * Guarantee: processes that start together renew at different times. It never throws: if a renewal
- * fails, the keeper changes the state of the lease and tries again.
+ * Guarantee: processes that start together renew at different times. The job never throws: if a
+ * renewal fails, the keeper changes the state of the lease and tries again.
  */
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { SnowflakeError } from '../errors.js';
@@ -10,12 +10,12 @@ import type { Keeper } from '../lease/keeper.js';
 import type { TimerHandle } from '../time/timers.js';
 import type { SnowflakeConfig } from './resolve-options.js';
 
-/** This share of the interval, at most, is added or subtracted at random. */
+/** Up to this share of the interval is added or subtracted at random. */
 const SPREAD = 0.2;
 
 /**
- * The job that renews the lease every `refreshAliveIntervalMs`, as it is listed in the
- * SchedulerRegistry of the application. Inject it by getRefreshAliveToken() to find its name.
+ * The job that renews the lease every `refreshAliveIntervalMs`, as listed in the application's
+ * SchedulerRegistry. Inject it by getRefreshAliveToken() to find its name.
  */
 export class RefreshAlive {
   /** `snowflake:refresh-alive`, or `snowflake:refresh-alive:orders` for the generator `orders`. */
@@ -23,7 +23,7 @@ export class RefreshAlive {
   private interval: TimerHandle;
 
   constructor(
-    /** A script has none. */
+    /** Undefined in a script. */
     private readonly scheduler: SchedulerRegistry | undefined,
     private readonly keeper: Pick<Keeper, 'renewsItself' | 'endMs' | 'refresh'>,
     private readonly config: Pick<SnowflakeConfig, 'lease' | 'timers'>,
@@ -58,7 +58,7 @@ export class RefreshAlive {
     const { scheduler, jobName, interval } = this;
     this.config.timers.cancel(interval);
     this.interval = undefined;
-    // If another job had taken the name, ours was refused, and the other one must stay.
+    // If another job has the name, ours was rejected, and the other one must stay.
     const isListed = interval !== undefined && scheduler?.doesExist('interval', jobName);
     if (isListed && scheduler!.getInterval(jobName) === interval) {
       scheduler!.deleteInterval(jobName);
@@ -69,11 +69,11 @@ export class RefreshAlive {
     const { lease, timers } = this.config;
     const spread = 1 + SPREAD * (2 * Math.random() - 1);
     const everyMs = lease.refreshAliveIntervalMs * spread;
-    // With `lazy`, the first run may be the first to see a lease without end.
+    // With `lazy`, the first run may be the first to find a lease without end.
     this.interval = timers.every(everyMs, () => (this.isNeeded ? void this.run() : this.stop()));
   }
 
-  /** A shared lease is renewed by the thread that holds it, and one without end by nobody. */
+  /** The thread that holds a shared lease renews it; a lease without end needs no renewal. */
   private get isNeeded(): boolean {
     const { renewsItself, endMs } = this.keeper;
     return renewsItself && endMs !== Infinity;

@@ -1,8 +1,8 @@
 /**
- * The options of the module and resolveOptions(), which checks and completes them: in one file, so
- * that a new option is described, named and checked in one place.
+ * The options of the module and resolveOptions(), which checks and completes them. They share one
+ * file, so a new option is described, named and checked in one place.
  *
- * Guarantee: every fault is reported at start, all of them at once, each with the value given.
+ * Guarantee: the start reports all errors at once, each with the given value.
  */
 import type { Clock } from '../core/clock.js';
 import { GENERATOR } from '../core/generator/snowflake-generator.js';
@@ -42,49 +42,49 @@ type GivenLeaseOptions = {
   readonly [name in keyof Omit<LeaseOptions, 'ttlMs'>]?: LeaseOptions[name] | undefined;
 };
 
-/** Options of SnowflakeModule. All have a default but where the worker ID comes from. */
+/** Options of SnowflakeModule. Only the source of the worker ID has no default. */
 export interface SnowflakeModuleOptions extends GivenLeaseOptions {
   /**
-   * The source of the worker ID: a URL ('static:7', 'redis://...'), a support, or what
-   * `ordinalSupport({ of })` gives; in a worker thread also the `sharedLease` of another's IdMaker.
+   * The source of the worker ID: a URL ('static:7', 'redis://...'), a support, or the result of
+   * `ordinalSupport({ of })`. In a worker thread also the `sharedLease` of another IdMaker.
    */
   readonly support?: IDistributedSupport | WorkerIdClaim | SharedLease | string | undefined;
   /** URL schemes of your own for `support`: `{ zookeeper: (url) => new ZooKeeper(url) }`. */
   readonly supports?: Readonly<Record<string, SupportFromUrl>> | undefined;
   /**
-   * The worker ID, or a function that gives it at the start. Alone nobody checks it; with a
-   * `support` it is claimed there, also from whoever holds it.
+   * The worker ID, or a function that returns it at the start. By itself it is not verified. With a
+   * `support`, it is claimed there, even if another process holds it.
    */
   readonly workerId?: WorkerIdSource | undefined;
   /** A layout, or its fields, the most significant first. Default layouts.snowflake(). */
   readonly layout?: BitLayout | readonly FieldSpec[] | undefined;
-  /** When the time in IDs starts. Default that of the layout, 2024-01-01T00:00:00Z. */
+  /** The start of the time in IDs. Default that of the layout, 2024-01-01T00:00:00Z. */
   readonly epoch?: Epoch | undefined;
   /** Worker fields with a fixed value, e.g. { datacenter: 3 }; the others are leased. */
   readonly workerFields?: Readonly<Record<string, number>> | undefined;
   /**
-   * A registry that all regions can reach, in which each claims the number that its `workerFields`
-   * make, so that two regions with one number are noticed. It is a URL or a support, with a
-   * namespace of its own. It is not needed for IDs, and may be away.
+   * A registry that all regions can reach: a URL or a support with its own namespace. Each region
+   * claims the number of its `workerFields` there, so a duplicate number is detected. IDs do not
+   * need it, so it may be unavailable.
    */
   readonly regions?: IDistributedSupport | string | undefined;
   /** How far ahead of the store's clock a lease reaches. 10 s to 10 min, default 60 s. */
   readonly leaseTtlMs?: number | undefined;
   /**
-   * How far IDs may run ahead of the clock once a tick's sequence is used up. Default 1000, or 0
-   * for a lease without end, such as a static worker ID.
+   * How far IDs may run ahead of the clock once a tick's sequence is used up, ms. Default 1000, or
+   * 0 for a lease without end, such as a static worker ID.
    */
   readonly aheadMsMax?: number | undefined;
-  /** The start of each tick's sequence: 'zero', or 'random' so that `id % n` is even. */
+  /** The start of each tick's sequence: 'zero', or 'random' so that `id % n` is uniform. */
   readonly sequenceStart?: 'zero' | 'random' | undefined;
   /** Lets worker_threads of this process generate IDs under this lease: see IdMaker.sharedLease. */
   readonly sharesLease?: boolean | undefined;
   /** Starts without a worker ID and leases one in the background. Default false. */
   readonly lazy?: boolean | undefined;
   /**
-   * Called each time `status.workerId` becomes another: for the first worker ID (`from` is
-   * undefined), after a loss or a move, and at the end (`to` is undefined). For labels of metrics,
-   * traces and logs; it is not awaited, and an error of it is logged.
+   * Called for each change of `status.workerId`: for the first worker ID (`from` is undefined),
+   * after a loss or a move, and at the end (`to` is undefined). Use it for labels of metrics,
+   * traces and logs. It is not awaited, and its errors are logged.
    */
   readonly onWorkerIdChange?: ((change: WorkerIdChange) => void | Promise<void>) | undefined;
   /** Operators see this name next to host and pid. Default: the name in package.json. */
@@ -114,8 +114,8 @@ export const MODULE_OPTIONS = {
 } satisfies OptionTable<SnowflakeModuleOptions>;
 
 /**
- * Three steps: parse what the options say, open what they name, and check the one against the
- * other. The steps collect their faults, so that one error reports all of them.
+ * Three steps: parse the options, open the stores that they name, and check one against the other.
+ * The steps collect their faults, so one error reports all of them.
  *
  * @param found faults elsewhere in the application, reported together with those of the options
  * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`; nothing is open then
@@ -146,7 +146,7 @@ export async function resolveOptions(
   throw invalid(faults);
 }
 
-/** @returns undefined for what cannot be made, whose faults are then reported */
+/** @returns undefined for an invalid layout, whose fault is then reported */
 function made<T>(make: () => T, faults: string[]): T | undefined {
   try {
     return make();
@@ -183,7 +183,7 @@ function givenLayout({ layout, epoch }: SnowflakeModuleOptions): BitLayout {
   return epoch === undefined ? layout : layout.withEpoch(epoch);
 }
 
-/** A thread that shares a lease uses the layout of that lease; it need not name one. */
+/** A thread that shares a lease uses the layout of that lease; its options need no layout. */
 function joinLayout(
   options: SnowflakeModuleOptions,
   shared: SharedLease,
@@ -216,9 +216,9 @@ function joinLayout(
 }
 
 /**
- * The options against the support that they name.
+ * Checks the options against their support.
  *
- * @returns undefined if a part is missing, whose fault is reported
+ * @returns undefined if a part is missing; its fault is already reported
  */
 function crossCheck(
   { layout, range, ...others }: ParsedOptions,
@@ -238,7 +238,7 @@ function crossCheck(
   return { ...others, layout, support, workerIds, region };
 }
 
-/** There may be so many regions as these bits count. */
+/** The maximum number of bits for regions. */
 const REGION_BITS_MAX = 16;
 
 function regionFaults({ support: regions, bits }: RegionPlan, support: IDistributedSupport) {
@@ -270,12 +270,12 @@ function regionFaults({ support: regions, bits }: RegionPlan, support: IDistribu
   return faults;
 }
 
-/** A support that gives one worker ID alone is asked for the number of a region in vain. */
+/** A support with a single worker ID cannot hold the number of a region. */
 function hasRegistry({ lossWindowMs, isVolatile }: IDistributedSupport): boolean {
   return lossWindowMs !== undefined && isVolatile !== true;
 }
 
-/** A support without a loss window has no store: its worker IDs are not leased for a time. */
+/** A support without a loss window has no store, so its worker IDs have no lease time. */
 function roomOf(
   support: IDistributedSupport | undefined,
   layout: BitLayout | undefined,
@@ -286,7 +286,7 @@ function roomOf(
 }
 
 /*
- * The result: the options of a generator, completed.
+ * The result: the complete options of a generator.
  */
 
 export interface SnowflakeConfig {
@@ -294,7 +294,7 @@ export interface SnowflakeConfig {
   readonly lease: LeaseOptions;
   readonly layout: BitLayout;
   readonly workerIds: WorkerIdRange;
-  /** The number of this region, and where it is claimed. */
+  /** The number of this region, and the registry that holds it. */
   readonly region: RegionPlan | undefined;
   /** Undefined lets the lease decide: see aheadMsMaxOf in core. */
   readonly aheadMsMax: number | undefined;
@@ -307,7 +307,7 @@ export interface SnowflakeConfig {
   readonly timers: Timers;
 }
 
-/** A part with a fault is undefined, and the checks that need it are left out. */
+/** An invalid part is undefined, and the checks that need it are skipped. */
 type ParsedOptions = Omit<SnowflakeConfig, 'support' | 'layout' | 'workerIds' | 'region'> & {
   readonly layout: BitLayout | undefined;
   readonly range: WorkerIdRange | undefined;

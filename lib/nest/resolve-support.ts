@@ -1,6 +1,6 @@
 /**
- * Step two of resolveOptions(): opens the support that the options `support` and `workerId` name. A
- * value that is no support is never printed: URLs, clients and options hold passwords.
+ * Step two of resolveOptions(): opens the support from the options `support` and `workerId`. No
+ * message contains an invalid value, because URLs, clients and options hold passwords.
  */
 import { isSharedLease } from '../core/window/shared-lease.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
@@ -23,7 +23,7 @@ import {
 } from '../stores/schemes.js';
 import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 
-/** The options that decide it. */
+/** The options that determine the support. */
 interface Given {
   readonly support?: unknown;
   readonly regions?: unknown;
@@ -37,18 +37,18 @@ const NOTHING_GIVEN =
   'Neither `support` nor `workerId` is given, and no worker id is a safe default. Give ' +
   "`support: 'redis://host:6379?namespace=shop'`, or `workerId: 7` with a different " +
   'number in each process.';
-/** The usual cause is an environment variable; `nest add` and the documents read this one. */
+/** The usual cause is an environment variable; `nest add` and the documentation use this one. */
 const UNDEFINED_GIVEN =
   ' `support` is there, but undefined: is the environment variable that it comes from not set? ' +
   '`nest add` has written SNOWFLAKE_SUPPORT into .env, which tests and production do not read.';
 
-/** Each is undefined if it was not given, or has a fault. */
+/** Each is undefined if it is not given, or is invalid. */
 export interface OpenSupports {
   readonly support: IDistributedSupport | undefined;
   readonly regions: IDistributedSupport | undefined;
 }
 
-/** @param faults takes what is wrong with them */
+/** @param faults receives the errors */
 export async function openSupports(given: Given, faults: string[]): Promise<OpenSupports> {
   const own = ownSupports(given.supports, faults);
   const opened = async (open: () => Promise<IDistributedSupport>) => {
@@ -78,7 +78,7 @@ async function givenSupport(given: Given, own: OwnSupports): Promise<IDistribute
   return new StaticSupport(await numberOf(workerId, given));
 }
 
-/** Both parts are resolved, so that the faults of both are reported. */
+/** Resolves both parts, so the errors of both are reported. */
 async function claimed(
   workerId: WorkerIdSource,
   of: unknown,
@@ -100,7 +100,7 @@ async function claimed(
   }
 }
 
-/** A support of the application's own scheme may be open. An error on closing would hide ours. */
+/** A support from the application's own scheme may be open. An error on closing would hide ours. */
 export async function closeQuietly(
   opened: Pick<IDistributedSupport, 'close'> | undefined,
 ): Promise<void> {
@@ -126,9 +126,9 @@ async function toSupport(
   );
 }
 
-/** The function is called once. A service may take a while, and a start does not wait forever. */
+/** Calls the function once. A service may take a while, but a start does not wait forever. */
 async function numberOf(source: WorkerIdSource, given: Given): Promise<number> {
-  // The support is made for its check alone.
+  // The constructor checks the number.
   if (typeof source !== 'function') return new StaticSupport(source).workerId;
   const { timers = systemTimers, startTimeoutMs } = given;
   const ms = Number(startTimeoutMs) > 0 ? Number(startTimeoutMs) : LEASE_DEFAULTS.startTimeoutMs;
@@ -151,7 +151,7 @@ async function numberOf(source: WorkerIdSource, given: Given): Promise<number> {
   }
 }
 
-/** Describes a value without showing it: it may be a client or its options. */
+/** Describes a value without its content: it may be a client or its options. */
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (typeof value !== 'object') return `a value of type ${typeof value}`;
@@ -164,13 +164,13 @@ function kindOf(value: unknown): string {
 
 /*
  * Reads the option `supports`: URL schemes of the application, each with a function that turns a
- * URL into a support. No scheme of this package is replaced.
+ * URL into a support. It replaces no scheme of this package.
  */
 
-/** This is the form of RFC 3986, in lower case. */
+/** A scheme by RFC 3986, in lower case. */
 const SCHEME = /^[a-z][a-z0-9+.-]*$/;
 
-/** @param faults takes one for each entry that cannot be used */
+/** @param faults receives an error for each unusable entry */
 export function ownSupports(given: unknown, faults: string[]): OwnSupports {
   if (given === undefined) return new Map();
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
@@ -200,11 +200,11 @@ function faultOf(scheme: string, make: unknown): string | undefined {
 }
 
 /*
- * Faults in the configuration: collected one by one, thrown together in one CONFIG_INVALID, which
- * also lists them in `details.faults`.
+ * Configuration errors: collected one by one, and thrown together as one CONFIG_INVALID, which also
+ * lists them in `details.faults`.
  */
 
-/** The faults that an error of ours lists. */
+/** The list of faults in an error of this package. */
 export function faultsOf(error: unknown): string[] {
   if (!isSnowflakeError(error)) throw error;
   return (error.details['faults'] as string[] | undefined) ?? [error.message];
@@ -214,7 +214,7 @@ export const SCHEDULER_FAULT =
   'ScheduleModule is not imported, and RefreshAlive runs as one of its jobs. Add ' +
   '`ScheduleModule.forRoot()` from @nestjs/schedule to the imports of your root module.';
 
-/** A factory without a `return` causes this too. The value is not shown: it may be a URL. */
+/** A factory without a `return` also causes this. The value may be a URL, so it is not shown. */
 export function noOptions(options: unknown, example: string): string {
   const kind = options === null ? 'null' : typeof options;
   return (

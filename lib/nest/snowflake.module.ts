@@ -1,6 +1,6 @@
 /**
- * The module that applications import. It only takes the options and lists what is exported:
- * engine.ts builds the generator, lifecycle.ts starts and stops it.
+ * The module that applications import. It takes the options and lists the exports. engine.ts builds
+ * the generator, and lifecycle.ts starts and stops it.
  */
 import { Module, type DynamicModule } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
@@ -36,8 +36,8 @@ export interface SnowflakeOptionsFactory {
 /**
  * Registers an injectable IdMaker, its IDistributedSupport, and the RefreshAlive job.
  *
- * The application imports `ScheduleModule.forRoot()` itself: if a library imported it too, every
- * job of the application would run twice.
+ * The application imports `ScheduleModule.forRoot()` itself. If a library imported it too, every
+ * job of the application would run two times.
  *
  * @example
  * ```ts
@@ -52,10 +52,10 @@ export interface SnowflakeOptionsFactory {
  */
 @Module({})
 export class SnowflakeModule extends ConfigurableModuleClass {
-  /** Takes options that are known now. Every fault in them is reported when Nest starts. */
+  /** Takes options that are known now. Nest reports all their errors at start. */
   static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
     if (isObject(options)) return super.forRoot(options);
-    // The fault is reported at start with the others, not while the application's modules load.
+    // The start reports this error with the others, not while the application's modules load.
     return super.forRootAsync({ useFactory: () => options });
   }
 
@@ -83,11 +83,11 @@ function isObject(value: unknown): value is object {
 /*
  * One generator as Nest providers: options -> config -> support -> engine -> IdMaker -> lifecycle.
  *
- * Guarantee: with the support overridden, nothing else contacts a store; with IdMaker overridden,
- * nothing at all does.
+ * Guarantee: with the support overridden, no other store is contacted; with IdMaker overridden, no
+ * store at all.
  */
 
-/** It is optional, so that a missing ScheduleModule is reported together with the other faults. */
+/** Optional, so a missing ScheduleModule is reported together with the other errors. */
 const SCHEDULER = { token: SchedulerRegistry, optional: true };
 function snowflakeParts(name: string | undefined) {
   const support = getDistributedSupportToken(name);

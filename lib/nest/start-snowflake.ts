@@ -1,5 +1,5 @@
 /**
- * IDs without a Nest application, in scripts, seeds, migrations and TypeORM's command line.
+ * IDs without a Nest application, for scripts, seeds, migrations and the TypeORM command line.
  *
  * It leases, renews and releases a worker ID with the same parts as SnowflakeModule, and entities
  * with @SnowflakeId() get their IDs from it while it runs.
@@ -20,8 +20,8 @@ export interface SnowflakeScriptOptions extends SnowflakeModuleOptions {
 export interface RunningSnowflake {
   readonly ids: IdMaker;
   /**
-   * Gives the worker ID back and closes the connection. It never fails and may be called again. If
-   * the store does not answer, it takes at most callTimeoutMs and 1 s; the process stays alive
+   * Releases the worker ID and closes the connection. It never throws, and further calls are safe.
+   * If the store does not answer, it takes at most callTimeoutMs and 1 s; the process stays alive
    * until then.
    */
   close(): Promise<void>;
@@ -31,12 +31,12 @@ export interface RunningSnowflake {
 
 /**
  * Leases a worker ID for a script and renews it until `close()`, or until the end of the block with
- * `await using`. Every call leases a worker ID of its own. While several generators run in a
- * process, entities take their IDs from the one started last.
+ * `await using`. Every call leases a separate worker ID. While several generators run in a process,
+ * entities take their IDs from the one started last.
  *
  * @param options those of SnowflakeModule; ScheduleModule is not needed
  * @throws SnowflakeError CONFIG_INVALID with every fault in the options; or the reason why no
- * worker ID could be leased within `startTimeoutMs`. Nothing is left open then.
+ * worker ID was available within `startTimeoutMs`. Nothing is left open then.
  * @example
  * ```ts
  * import { startSnowflake } from 'nestjs-snowflake';

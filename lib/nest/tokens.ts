@@ -1,22 +1,22 @@
 /**
  * The injection tokens of our providers; each named generator has its own set.
  *
- * Symbols are from the global registry, so that two copies of the package share them.
+ * Symbols come from the global registry, so two copies of the package share them.
  */
 import { Inject, type InjectionToken } from '@nestjs/common';
 import { IDistributedSupport } from '../lease/distributed-support.js';
 import { IdMaker } from './id-maker.js';
 import { RefreshAlive } from './refresh-alive.job.js';
 
-/** The options as they were given to forRoot or forRootAsync. */
+/** The options as given to forRoot or forRootAsync. */
 export const SNOWFLAKE_OPTIONS = Symbol.for('nestjs-snowflake:options');
 /** The same options, checked and completed. */
 export const SNOWFLAKE_CONFIG = Symbol.for('nestjs-snowflake:config');
-/** The parts of a generator as its lifecycle takes them: RunParts. */
+/** The parts of a generator for its lifecycle: RunParts. */
 export const SNOWFLAKE_RUN_PARTS = Symbol.for('nestjs-snowflake:run-parts');
 /** Starts and stops a generator with its application. */
 export const SNOWFLAKE_LIFECYCLE = Symbol.for('nestjs-snowflake:lifecycle');
-/** Keeps the locks of LockModule with their application. */
+/** Starts and stops the locks of LockModule with their application. */
 export const LOCK_LIFECYCLE = Symbol.for('nestjs-snowflake:lock-lifecycle');
 
 function named(stem: string, name: string): InjectionToken {
@@ -39,12 +39,12 @@ export function getRefreshAliveToken(name?: string): InjectionToken {
 }
 
 /*
- * Injection of named generators. The one without a name is injected by its class, IdMaker.
- * No parameter needs this decorator where the application has one generator.
+ * Injection of named generators. The unnamed generator is injected by its class, IdMaker. With only
+ * one generator, no parameter needs this decorator.
  */
 
 /**
- * Injects the generator that `SnowflakeModule.forRoot({ name })` registered.
+ * Injects the generator registered by `SnowflakeModule.forRoot({ name })`.
  *
  * @example
  * ```ts

@@ -1,5 +1,5 @@
 /**
- * What the log says of the jobs of `@CronOnce`.
+ * The log lines about the jobs of `@CronOnce`.
  */
 import { Logger } from '@nestjs/common';
 import type { CronEvent } from '../../cron/cron-once.js';
@@ -25,7 +25,7 @@ export class CronLog {
   }
 }
 
-/** Somebody has to do something. */
+/** An operator has to act. */
 function isError(event: CronEvent): boolean {
   if (event.kind === 'shared') return true;
   if (event.kind === 'ended') return event.outcome === 'too-long';
@@ -34,7 +34,7 @@ function isError(event: CronEvent): boolean {
 
 type TextOf<K> = (event: Extract<CronEvent, { readonly kind: K }>) => string | undefined;
 
-/** Each event that is not as it should be. */
+/** The events that need attention. */
 const TEXTS: { readonly [K in CronEvent['kind']]: TextOf<K> } = {
   began: ({ job, skippedCount }) =>
     skippedCount === 0 ? undefined : `${job} was late: ${skippedCount} ticks before were left out.`,
@@ -74,5 +74,5 @@ function goneText(job: string, { tickMs, by, outcome, tookMs }: CronRunRecord): 
   );
 }
 
-/** A clock that is wrong may show any time. */
+/** A wrong clock may show any time. */
 export const timeText = (ms: number): string => new Date(ms).toJSON() ?? String(ms);

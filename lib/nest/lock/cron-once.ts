@@ -1,10 +1,10 @@
 /**
- * `@CronOnce()`, in one file with the jobs that it makes: a method that runs at each tick of a
- * schedule in one process of the fleet.
+ * `@CronOnce()` and its jobs: a method that runs at each tick of a schedule in one process of the
+ * fleet.
  *
- * Guarantee: the start reports all that cannot work, with class and method. That is a schedule that
- * cannot be read or is never due, a name that two jobs have, a wrong option, or an object of which
- * there is not one.
+ * Guarantee: the start reports every error with its class and method. These are an invalid schedule
+ * or one without any tick, a duplicate job name, a wrong option, and a class without exactly one
+ * object.
  */
 import {
   Inject,
@@ -34,31 +34,31 @@ import { methodsIn, type Discovery, type FoundMethod } from './found-methods.js'
 
 /** Options of a job. */
 export interface CronJobOptions {
-  /** The time zone of the schedule, as `Europe/Berlin`. Default: `cron.timeZone`, or UTC. */
+  /** The time zone of the schedule, such as `Europe/Berlin`. Default: `cron.timeZone`, or UTC. */
   readonly timeZone?: string | undefined;
   /** The offset from UTC in minutes, instead of a time zone. */
   readonly utcOffset?: number | undefined;
   /** True if the job never runs in this process. Default false. */
   readonly disabled?: boolean | undefined;
   /**
-   * A tick is done, however many there are, if it is no later than this: after a restart of the
-   * store, or a long run before it. Up to a day. Default a minute.
+   * A late tick runs if it is at most this late, for example after a restart of the store or a long
+   * run. All such ticks run. Up to a day. Default a minute.
    */
   readonly lateMs?: number | undefined;
   /**
-   * What becomes of ticks that are later, as when no process was there: the last of them is done
-   * `once`, the default, or all are left out (`skip`).
+   * What happens to ticks that are later, for example because no process was running. `once`, the
+   * default, runs the last of them; `skip` runs none.
    */
   readonly missed?: 'once' | 'skip' | undefined;
   /**
-   * How often a tick is begun whose run does not end, since its process is gone: from 1 to 10.
-   * Then it is given up. Default 3. A shutdown does not count.
+   * How often a tick starts if its process dies during the run: from 1 to 10. Then the tick is
+   * abandoned. Default 3. A shutdown does not count.
    */
   readonly attempts?: number | undefined;
   /**
-   * A run that takes longer is given up: its signal is aborted, its tick counts as done, and the
-   * next one may begin. From 100 ms to a day. Default: ten times the time between two ticks, at
-   * least 5 minutes and at most a day.
+   * The time limit of a run. After it, the signal is aborted, the tick counts as done, and the next
+   * one may begin. From 100 ms to a day. Default: ten times the time between two ticks, at least 5
+   * minutes and at most a day.
    */
   readonly holdAtMostMs?: number | undefined;
 }
@@ -66,31 +66,31 @@ export interface CronJobOptions {
 /** Options of `@CronOnce()`. */
 export interface CronOnceOptions extends CronJobOptions {
   /**
-   * The name of the job, and of its lock: one in all processes, and in all versions of the
-   * application. Default: class and method, as `Reports.nightly`; give one where a bundler renames
-   * classes.
+   * The name of the job and of its lock: the same in all processes and in all versions of the
+   * application. Default: class and method, such as `Reports.nightly`. Set a name if a bundler
+   * renames classes.
    */
   readonly name?: string | undefined;
 }
 
-/** What the configuration says of a job; each wins over the decorator. */
+/** The settings of a job in the configuration; each overrides the decorator. */
 export interface CronJobSettings extends CronJobOptions {
-  /** The schedule, as `@Cron` takes it. */
+  /** The schedule, in the format of `@Cron`. */
   readonly schedule?: string | undefined;
 }
 
 /** The jobs of `@CronOnce` in the options of LockModule. */
 export interface CronModuleOptions {
-  /** False if no job runs in this process, but by `runNow`. Default true. */
+  /** If false, no job runs in this process, except by `runNow`. Default true. */
   readonly enabled?: boolean | undefined;
-  /** The time zone of jobs that have none. Default UTC, whatever that of the process. */
+  /** The time zone of jobs without one. Default UTC, whatever the time zone of the process. */
   readonly timeZone?: string | undefined;
-  /** By the name of a job its schedule, its settings, or false if it never runs in this process. */
+  /** By job name: a schedule, settings, or false if the job never runs in this process. */
   readonly jobs?:
     Readonly<Record<string, string | CronJobSettings | false | undefined>> | undefined;
 }
 
-/** It fits a method that takes what a run is given, or nothing. */
+/** Fits a method that takes a CronRun, or nothing. */
 export type CronOnceDecorator = <M extends (run: CronRun) => unknown>(
   target: object,
   name: string | symbol,
@@ -99,11 +99,11 @@ export type CronOnceDecorator = <M extends (run: CronRun) => unknown>(
 
 type Mark = CronOnceOptions & CronJobSettings;
 
-/** The objects that have jobs need the CronJobs, so that a missing LockModule is Nest's error. */
+/** Objects with jobs inject the CronJobs, so Nest itself reports a missing LockModule. */
 const JOBS = Symbol.for('nestjs-snowflake:cron-jobs');
 const CRON_ONCE = Symbol.for('nestjs-snowflake:cron-once');
 const LEAST_HOLD_MS = 300_000;
-/** Without a name of its own a job is called as its method. */
+/** The default name of a job is the name of its method. */
 export const JOB = {
   name: [later, undefined],
   schedule: [later, undefined],
@@ -120,18 +120,18 @@ const CRON = {
   timeZone: [later, 'UTC'],
   jobs: [typed('object'), {}],
 } satisfies OptionTable<CronModuleOptions>;
-/** The name of an application may be long; this is enough to tell it from another. */
+/** The name of an application may be long; this length distinguishes it from another. */
 const APPLICATION_LENGTH_MAX = 64;
 
 /**
  * Runs the method at each tick of a schedule in one process of the fleet, by a lock of LockModule.
  *
- * A tick is done once: the record of the job, kept next to its lock, says which ones are done. A
- * process that dies in a run is taken over within the ttl of the locks (10 s). The run is done
- * again with a higher token, up to `attempts` times in all. A call of the method simply runs it.
+ * A tick runs once: the record of the job, stored with its lock, lists the done ticks. If a process
+ * dies during a run, another process takes over within the ttl of the locks (10 s). The run starts
+ * again with a higher token, up to `attempts` times in all. A direct call runs the method.
  *
- * @param schedule as `@Cron` takes it, with seconds or without; in UTC without a time zone. It may
- *   be left out where `cron.jobs` of LockModule has one
+ * @param schedule in the format of `@Cron`, with or without seconds; in UTC without a time zone.
+ *   Optional if `cron.jobs` of LockModule has a schedule
  * @throws SnowflakeError CONFIG_INVALID at the start of the application
  * @example
  * ```ts
@@ -162,9 +162,9 @@ function marksOf(method: unknown): readonly Mark[] {
   return (Reflect.getMetadata(CRON_ONCE, method) as readonly Mark[] | undefined) ?? [];
 }
 
-/** The record of a job, and when it is due next. */
+/** The record of a job, and its next due time. */
 export interface CronJobRecord extends NamedRecord {
-  /** In Unix ms; undefined for a job that this application does not have. */
+  /** Unix ms; undefined for a job that this application does not have. */
   readonly nextMs: number | undefined;
 }
 
@@ -177,7 +177,7 @@ export interface CronJobsTerms extends LockTerms {
 export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #log = new CronLog();
   readonly #jobs = new Map<string, OnceJob>();
-  /** True once jobs begin as soon as they are added. */
+  /** True once new jobs start as soon as they are added. */
   #isOpen = false;
   #hasDefaultZone = false;
 
@@ -187,15 +187,15 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     readonly discovery: Discovery,
   ) {}
 
-  /** What this process knows of the jobs that run in it, in the order of their names. */
+  /** The status of the jobs that run in this process, in the order of their names. */
   status(): OnceJobStatus[] {
     const all = this.#isEnabled ? [...this.#jobs.values()].map(({ status }) => status) : [];
     return all.toSorted((a, b) => (a.job < b.job ? -1 : 1));
   }
 
   /**
-   * The records of all jobs in the store of the locks, those of other applications as well, and
-   * the jobs of this one that have none yet.
+   * The records of all jobs in the lock store, including those of other applications, and the jobs
+   * of this application without a record.
    *
    * @throws SnowflakeError STORE_UNAVAILABLE
    */
@@ -217,9 +217,9 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   /**
-   * Adds a job like one of `@CronOnce`; each replica has to. A job of this name is replaced.
+   * Adds a job like one of `@CronOnce`; each replica must add it. It replaces a job of this name.
    *
-   * @param schedule as `@Cron` takes it; at its ticks `run` is called in one process of the fleet
+   * @param schedule in the format of `@Cron`; each tick calls `run` in one process of the fleet
    * @throws SnowflakeError ARGUMENT_INVALID
    */
   add(
@@ -234,14 +234,14 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     void before?.close();
   }
 
-  /** Ends a job in this process; a run that continues is told by `closing`. */
+  /** Ends a job in this process; the `closing` signal tells a current run. */
   remove(name: string): void {
     void this.#jobs.get(name)?.close();
     this.#jobs.delete(name);
   }
 
   /**
-   * Runs a job now, under its lock and next to its ticks: none of them counts as done by it.
+   * Runs a job now, under its lock and independently of its ticks: no tick counts as done by it.
    *
    * @throws SnowflakeError LOCK_HELD if it runs; ARGUMENT_INVALID; and what the method throws
    */
@@ -253,7 +253,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     throw refused([fault], '', 'ARGUMENT_INVALID');
   }
 
-  /** @returns every fault of the decorated methods, and of what the configuration says of them */
+  /** @returns every fault of the decorated methods and of their settings in the configuration */
   faults(): string[] {
     const { cron } = this.terms;
     const { terms, faults } = readOptions(cron, CRON, '`cron`', 'cron.');
@@ -270,7 +270,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     return [...faults, ...unknown.map(say)];
   }
 
-  /** Ticks that were missed while no process was there are looked for now. */
+  /** Now looks for ticks that were missed while no process was running. */
   onApplicationBootstrap(): void {
     this.#isOpen = this.#isEnabled;
     if (!this.#isOpen) return;
@@ -284,7 +284,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     for (const job of this.#jobs.values()) void job.close();
   }
 
-  /** Aborts the runs that are left when the time of the shutdown is over. */
+  /** Aborts the remaining runs at the end of the shutdown time. */
   endRuns(): void {
     for (const job of this.#jobs.values()) job.end();
   }
@@ -293,7 +293,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     return this.terms.cron.enabled !== false;
   }
 
-  /** Adds the jobs of a method. @param places where the jobs before were found, by their names */
+  /** Adds the jobs of a method. @param places where earlier jobs were found, by name */
   #faultsOf(found: FoundMethod, places: Map<string, string>): string[] {
     const { method, where, instance, module } = found;
     const marks = marksOf(method);
@@ -367,7 +367,7 @@ function sameName(job: string, other: string): string {
   );
 }
 
-/** The configuration wins, but for what is undefined in it. */
+/** The configuration overrides, except for undefined values. */
 function settingsOf(
   decorated: CronJobSettings,
   set: string | CronJobSettings | false | undefined,
@@ -392,12 +392,12 @@ function scheduleIn(
   }
 }
 
-/** The lock of a job, whose note is its record. */
+/** The lock of a job; its note is the record. */
 export function lockOfJob(job: string): string {
   return lockKey`cron:${job}`;
 }
 
-/** The longest that a run may take, by the time between two ticks. */
+/** The time limit of a run, from the time between two ticks. */
 function longestMs(schedule: Schedule, nowMs: number): number {
   const first = schedule.next(nowMs) ?? nowMs;
   const periodMs = (schedule.next(first) ?? Infinity) - first;

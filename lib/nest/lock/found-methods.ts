@@ -1,14 +1,14 @@
 /**
- * The methods of every class that Nest makes objects of: those of its objects, and static ones.
+ * The methods of every class that Nest instantiates: instance methods and static ones.
  */
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 
 export interface FoundMethod {
   readonly method: (this: unknown, ...args: unknown[]) => unknown;
-  /** Class and method, as `Reports.nightly`. */
+  /** Class and method, such as `Reports.nightly`. */
   readonly where: string;
   readonly className: string;
-  /** The only object of the class; undefined if Nest makes one for each request or user. */
+  /** The only object of the class; undefined if Nest creates one for each request or user. */
   readonly instance: object | undefined;
   readonly module: string;
   readonly isStatic: boolean;

@@ -63,8 +63,8 @@ export type { LockModuleOptions, SeveralOptions };
  */
 
 /*
- * Locks live with their application: faults of @Locked are reported at the start, dangers are
- * logged, and the shutdown waits for every section that runs under a lock.
+ * Locks follow the lifecycle of their application. The start reports the errors of @Locked and logs
+ * dangers. The shutdown waits for every section that runs under a lock.
  */
 
 const HOUR_MS = 3_600_000;
@@ -72,7 +72,7 @@ const HOUR_MS = 3_600_000;
 class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown {
   readonly #log = new GeneratorLog('locks');
   private readonly quietUntilMs = new Map<LockEvent['kind'], number>();
-  /** What the first wait of the shutdown has left of `drainMs`. */
+  /** The rest of `drainMs` after the first wait of the shutdown. */
   private drainLeftMs: number | undefined;
 
   constructor(
@@ -87,11 +87,11 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
     const faults = [...this.faults(), ...this.jobs.faults()];
     if (faults.length > 0) throw invalid(faults);
     this.locks.listen((event) => this.note(event));
-    // A store that is unavailable at the start is no fault: each caller that needs a lock is told.
+    // An unavailable store does not fail the start; each call for a lock reports it.
     this.tellAdvice().catch(() => undefined);
   }
 
-  /** This hook runs before connections are closed, which sections may need. */
+  /** This hook runs before the application closes connections, which sections may need. */
   async beforeApplicationShutdown(): Promise<void> {
     this.drainLeftMs = await this.locks.drain();
     this.jobs.endRuns();
@@ -130,7 +130,7 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
     }
   }
 
-  /** Every caller finds the same in the meantime, and the log gets one line. */
+  /** Meanwhile every caller detects the same problem, and the log gets one line. */
   private warnFor(ms: number, kind: LockEvent['kind'], text: string): void {
     const nowMs = monotonicClock.now();
     if (nowMs < (this.quietUntilMs.get(kind) ?? -Infinity)) return;

@@ -1,8 +1,8 @@
 /**
- * `@Locked()`: a method of a provider or a controller that runs under a lock.
+ * `@Locked()` runs a method of a provider or a controller under a lock.
  *
- * Guarantee: it stands above or below any other decorator of the method; the locks are those of the
- * application that made the object, whatever its scope. No stream outlives the lock of its method.
+ * Guarantee: it works above or below any other decorator of the method, with the locks of the
+ * application that created the object, in any scope. No stream outlives the lock of its method.
  */
 import { Inject } from '@nestjs/common';
 import { SnowflakeError } from '../../errors.js';
@@ -14,16 +14,16 @@ import { format } from '../../messages.js';
 /** Options of `@Locked()`. */
 export interface LockedOptions extends Omit<HoldOptions, 'signal'> {
   /**
-   * If another caller holds the lock: 'throw' LOCK_HELD, the default, or 'skip', so that the
-   * method is not run and undefined is returned.
+   * If another caller holds the lock: 'throw' LOCK_HELD, the default, or 'skip', so the method does
+   * not run and the result is undefined.
    */
   readonly onHeld?: 'throw' | 'skip' | undefined;
 }
 
-/** The name of a lock, by the arguments of the method. */
+/** The name of a lock, or a function of the method's arguments that returns the name. */
 export type LockKey<A extends unknown[]> = string | ((...args: A) => string);
 
-/** It fits a method that takes at least what the key takes, and returns a promise. */
+/** Fits a method that takes at least the arguments of the key, and returns a promise. */
 export type LockedDecorator<A extends unknown[]> = <
   M extends (...args: never[]) => Promise<unknown>,
 >(
@@ -34,13 +34,13 @@ export type LockedDecorator<A extends unknown[]> = <
 
 type Method = (this: object, ...args: unknown[]) => unknown;
 
-/** Nest puts the locks here, into each object that has such a method. */
+/** Nest injects the locks here, into each object with such a method. */
 const LOCKS = Symbol.for('nestjs-snowflake:locks');
-/** Each such method keeps under this what was asked for. */
+/** The metadata key of the options of such a method. */
 export const LOCKED = Symbol.for('nestjs-snowflake:locked');
 /**
- * A part of a key that was no text, or an empty first or last one: the lock of all who have none
- * would be one. An address of IPv6 may begin and end with two colons.
+ * Matches a key with a part that was not a string, or an empty first or last part: all callers
+ * without a value would share one lock. An IPv6 address may begin and end with two colons.
  */
 const NOTHING = /(^|[^\p{L}\p{N}_])(undefined|null|NaN)($|[^\p{L}\p{N}_])|^:(?!:)|(?<!:):$/u;
 
@@ -50,7 +50,7 @@ export const LOCKED_OPTIONS = {
   onHeld: [choice('throw', 'skip'), 'throw'],
 } satisfies OptionTable<LockedOptions>;
 
-/** The mark of a method, for a check at the start. */
+/** The metadata of a method, for a check at the start. */
 export interface LockedMark {
   readonly key: unknown;
   readonly options: LockedOptions;
@@ -59,10 +59,10 @@ export interface LockedMark {
 /**
  * Runs the method under a lock of LockModule.
  *
- * @param key what the lock is called: a text, or a function of the arguments of the method; with
- *   `lockKey` where they may be any text
- * @throws SnowflakeError as DistributedLock.using; ARGUMENT_INVALID where the key cannot be meant
- *   so, as `order:undefined`; CONFIG_INVALID where the method returns a stream or an Observable
+ * @param key the name of the lock: a string, or a function of the method's arguments; build it
+ *   with `lockKey` if these may be any string
+ * @throws SnowflakeError as DistributedLock.using; ARGUMENT_INVALID for a key such as
+ *   `order:undefined`; CONFIG_INVALID if the method returns a stream or an Observable
  * @example
  * ```ts
  * import { Locked } from 'nestjs-snowflake/lock';
@@ -96,7 +96,7 @@ export function Locked<A extends unknown[] = []>(
   };
 }
 
-/** The metadata of other decorators is copied to the function that takes the method's place. */
+/** Copies the metadata of other decorators to the function that replaces the method. */
 function alike(locked: Method, method: Method): Method {
   for (const key of Reflect.getMetadataKeys(method) as unknown[]) {
     Reflect.defineMetadata(key, Reflect.getMetadata(key, method), locked);
@@ -121,7 +121,7 @@ function keyFaults(key: unknown): string[] {
   return [`Expected \`key\` to have all its parts, got ${format(key)}: ${missing}.`];
 }
 
-/** What a stream does would begin, or continue, after the lock is released. */
+/** The work of a stream would begin, or continue, after the lock is released. */
 function withoutStream(value: unknown, name: string | symbol): unknown {
   const object = Object(value) as Readonly<Record<string | symbol, unknown>>;
   const members = [Symbol.asyncIterator, 'subscribe', 'next', 'getStream'];
@@ -142,7 +142,7 @@ function withoutLocks(name: string | symbol): SnowflakeError {
   );
 }
 
-/** @returns what is wrong with it, for all to be said at once */
+/** @returns all faults of the decorator, for one message */
 export function lockedFaults({ key, options }: LockedMark, where: string): string[] {
   const { terms, faults } = readOptions(options, LOCKED_OPTIONS, '@Locked');
   if (faults.length === 0) faults.push(...mostFaults(terms.holdAtLeastMs, terms.holdAtMostMs));

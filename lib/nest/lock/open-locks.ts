@@ -1,7 +1,7 @@
 /**
- * Opens the locks that the options of LockModule name.
+ * Opens the locks from the options of LockModule.
  *
- * Guarantee: the value given as a store is never printed; URLs and clients hold passwords.
+ * Guarantee: no output contains the store value, because URLs and clients hold passwords.
  */
 import { DistributedLock } from '../../lock/distributed-lock.js';
 import { LOCK, longestFaults, type LockOptions } from '../../lock/lock-options.js';
@@ -18,7 +18,7 @@ export interface LockModuleOptions extends LockOptions {
    * The store of the locks: a URL, or a store. `memory:` is for tests and for a single process.
    */
   readonly locks: string | LockStore;
-  /** The jobs of `@CronOnce`: whether they run in this process, by which schedules and zone. */
+  /** The jobs of `@CronOnce`: whether they run in this process, their schedules and time zone. */
   readonly cron?: CronModuleOptions | undefined;
 }
 
@@ -39,7 +39,7 @@ export async function openLocks(given: LockModuleOptions): Promise<DistributedLo
   const { locks, cron: _, application = applicationName(), ...options } = terms;
   const store = await storeOf(locks, faults);
   if (faults.length === 0) return new DistributedLock(store!, { ...options, application });
-  // An error on closing would hide what is wrong.
+  // An error on closing would hide the first error.
   await store?.close?.().catch(() => undefined);
   throw invalid(faults);
 }
@@ -59,7 +59,7 @@ async function storeOf(locks: unknown, faults: string[]): Promise<LockStore | un
   return undefined;
 }
 
-/** A second copy of this package may have made it. */
+/** A second copy of this package may have created it. */
 function isLockStore(value: unknown): value is LockStore {
   return methods('acquire', 'extend', 'release')('locks', value).length === 0;
 }

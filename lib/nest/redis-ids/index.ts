@@ -1,6 +1,6 @@
 /**
- * `nestjs-snowflake/redis-ids`: IDs made in Redis, without a worker ID, one call for
- * each batch.
+ * `nestjs-snowflake/redis-ids`: IDs made in Redis, without a worker ID, with one call for each
+ * batch.
  */
 import { Module } from '@nestjs/common';
 import { redisIds, type RedisIdsOptions } from '../../stores/redis/redis-ids.js';
@@ -32,9 +32,9 @@ const REDIS_IDS: GeneratorOpener<RedisIdsOptions> = {
 };
 
 /**
- * Registers an injectable IdMaker whose IDs are generated in Redis by its clock, without a worker
- * ID: on one Redis they rise strictly over all processes. `shard` and every other field are filled
- * by the call. It works without SnowflakeModule and next to it.
+ * Registers an injectable IdMaker whose IDs come from Redis and its clock, without a worker ID. On
+ * one Redis they rise strictly across all processes. The call fills `shard` and every other field.
+ * It works with or without SnowflakeModule.
  *
  * @example
  * ```ts
@@ -59,12 +59,12 @@ const REDIS_IDS: GeneratorOpener<RedisIdsOptions> = {
 export class RedisIdsModule extends generatorModule(REDIS_IDS, 'createRedisIdsOptions') {}
 
 /**
- * IDs made in Redis for a script, until `close()`, or until the end of the block with
- * `await using`.
+ * Generates IDs in Redis for a script, until `close()`, or until the end of the block with `await
+ * using`.
  *
  * @param options those of RedisIdsModule
  * @throws SnowflakeError CONFIG_INVALID with every fault in the options; or the reason why Redis
- * made none within `startTimeoutMs`. Nothing is left open then.
+ * returned no ID within `startTimeoutMs`. Nothing is left open then.
  */
 export function startRedisIds(options: RedisIdsScriptOptions): Promise<RunningSnowflake> {
   return startGenerator(REDIS_IDS, options);

@@ -1,6 +1,6 @@
 /**
  * `nestjs-snowflake/segments`: dense numbers of a counter instead of snowflake IDs, taken from a
- * store ahead of need, and series that start again with each day, month or year.
+ * store in advance, and series that start again each day, month or year.
  */
 import { Module } from '@nestjs/common';
 import type { CounterStore } from '../../counters/counter-store.js';
@@ -71,10 +71,10 @@ const SEGMENTS: GeneratorOpener<SegmentOptions> = {
 };
 
 /**
- * Registers an injectable IdMaker whose IDs are the dense numbers of a counter, 1, 2, 3 and so on,
- * taken from a store in segments. One costs a fraction of a snowflake ID. They rise within a
- * process; between processes segment by segment. A number is lost now and then and never given
- * twice. It works without SnowflakeModule and next to it.
+ * Registers an injectable IdMaker whose IDs are the dense numbers of a counter: 1, 2, 3 and so on.
+ * It takes them from a store in segments, so a number costs a fraction of a snowflake ID. They rise
+ * within a process; between processes, they rise segment by segment. A number may be lost, but is
+ * never a duplicate. It works with or without SnowflakeModule.
  *
  * @example
  * ```ts
@@ -89,12 +89,12 @@ const SEGMENTS: GeneratorOpener<SegmentOptions> = {
 export class SegmentsModule extends generatorModule(SEGMENTS, 'createSegmentsOptions') {}
 
 /**
- * Numbers of a counter for a script, until `close()`, or until the end of the block with
- * `await using`; what is left is given back then.
+ * Generates numbers of a counter for a script, until `close()`, or until the end of the block with
+ * `await using`. Closing returns the remaining numbers.
  *
  * @param options those of SegmentsModule
  * @throws SnowflakeError CONFIG_INVALID with every fault in the options; or the reason why no
- * number could be taken within `startTimeoutMs`. Nothing is left open then.
+ * number was available within `startTimeoutMs`. Nothing is left open then.
  * @example
  * ```ts
  * import { startSegments } from 'nestjs-snowflake/segments';

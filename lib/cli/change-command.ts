@@ -27,7 +27,7 @@ export interface Change {
   /** Reads the holders for which --wait waits, before and after the change. */
   readonly readHeldUp?: () => Promise<WorkerRecord[]>;
   readonly make: () => Promise<ExitCode>;
-  /** The message after the change, once no holder is waited for. */
+  /** The message after the change, once the command waits for no holder. */
   readonly end?: string | undefined;
 }
 

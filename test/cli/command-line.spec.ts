@@ -418,7 +418,7 @@ describe('a closed output pipe', () => {
     expect(await run({ args, env: {}, stdin: Readable.from(['']), stdout, stderr })).toBe(1);
   });
 
-  it('differs from a full disk', async () => {
+  it('is not confused with a full disk', async () => {
     const full = new Writable({
       write: (_chunk, _encoding, done) => done(Object.assign(new Error('x'), { code: 'ENOSPC' })),
     });

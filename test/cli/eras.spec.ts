@@ -47,15 +47,15 @@ const seenAfter = (ttlMs: number) => {
 
 const LOSS = /data (was )?lost|loss of data was|lost data/;
 
-describe.each(stores.names)('an era on %s', (name) => {
-  it('rises for a longer lease in a new registry, which is not reported as a loss', async () => {
+describe.each(stores.names)('the output about eras on %s', (name) => {
+  it('reports a longer lease in a new registry, and no loss', async () => {
     const told = await toldOf(stores.url(name), [SHORT, LONG]);
     expect(told).toContain('era 2 (no loss was noticed)');
     expect(told).toContain('No loss was noticed, but a process has a longer leaseTtlMs');
     expect(told).not.toMatch(LOSS);
   });
 
-  it('rises for a reported loss of data that the range of a process proves', async () => {
+  it('reports a loss of data that the range of a process proves', async () => {
     const told = await toldOf(stores.url(name), [SHORT, { ...SHORT, ...seenAfter(30_000) }]);
     expect(told).toContain('era 2 (data was lost or the server changed)');
     expect(told).toContain('A loss of data was detected');

@@ -72,7 +72,7 @@ describe.each(MAKERS)('snowflake %s', (name) => {
     expect(await command(['locks', ...at()])).toMatchObject({ code: 0 });
   });
 
-  it('creates no folder, so a mistyped path is noticed', async () => {
+  it('creates no folder for a mistyped path', async () => {
     path = join(folder, 'none', 'shop.db');
     const { code, err } = await command([...name.split(' '), '--yes', ...at()]);
     expect([code, err]).toEqual([1, expect.stringContaining('Check its path')]);

@@ -94,13 +94,13 @@ describe('the program', () => {
   it.each([
     [0o755, 0, /^ok +rights +This user may write the registry/m],
     [0o555, 1, /^fault +rights .*may not/m],
-  ])('detects the rights in a folder with the mode %o in doctor', async (mode, code, told) => {
+  ])('lets doctor report the rights in a folder with mode %o', async (mode, code, told) => {
     const root = mkdtempSync(join(links, 'rights-'));
     await folderSupport({ folder: root, namespace: 'shop' }).getNextWorkId(request());
     chmodSync(join(root, 'shop'), mode);
     const main = join(folder, 'dist', 'esm', 'cli', 'main.js');
     const doctor = [process.execPath, main, 'doctor', '--support', `file:${root}?namespace=shop`];
-    // File modes do not bind root without this.
+    // Root ignores file modes unless it drops this capability.
     const as = process.getuid?.() === 0 ? ['setpriv', '--bounding-set', '-dac_override'] : [];
     const [program, ...args] = [...as, ...doctor];
     const { status, stdout } = spawnSync(program!, args, { encoding: 'utf8' });

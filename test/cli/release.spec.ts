@@ -82,7 +82,7 @@ describe('release', () => {
     expect(await redis.hexists(key, `t:${lease.token}`)).toBe(1);
   });
 
-  it('lets a living holder use up its range before another process gets the ID', async () => {
+  it('lets a living holder use up its range before its worker ID is leased again', async () => {
     const { tenant, release } = world();
     const held = await tenant.acquire({ ttlMs: 600 });
     await command(release(0, '--yes'));

@@ -164,7 +164,7 @@ class SqlIdsLab {
   }
 }
 
-describe('IDs from PostgreSQL', () => {
+describe('snowflake sql on PostgreSQL', () => {
   const lab = new SqlIdsLab();
   beforeAll(() => lab.open());
   afterAll(() => lab.close());
@@ -282,7 +282,7 @@ describe('IDs from PostgreSQL', () => {
   });
 
   describe('the lock', () => {
-    it('`$create` prints a table for $client, which', async () => {
+    it('is released at once, not at the end of the transaction', async () => {
       const name = await lab.install('unlocked', ['--worker', '7']);
       const [one, other] = [await lab.pool.connect(), await lab.pool.connect()];
       try {
@@ -357,7 +357,7 @@ describe('IDs from PostgreSQL', () => {
  * `snowflake sql --dialect mariadb` on a real MariaDB generates no duplicate ID: with six sessions,
  * rollbacks and a clock that is set back.
  */
-describe('IDs from MariaDB', () => {
+describe('snowflake sql on MariaDB', () => {
   const database = `ids_${randomUUID().replaceAll('-', '')}`;
   let pool: MysqlPool;
 

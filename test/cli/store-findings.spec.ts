@@ -196,7 +196,7 @@ describe('store findings', () => {
  * A registry with hostile entries on a real Redis: no entry hides another one, controls the
  * terminal or floods it.
  */
-describe('hostile registry', () => {
+describe('hostile input', () => {
   const REDIS_URL = process.env['REDIS_URL']!;
   const namespace = randomUUID();
   const key = `snowflake:{${namespace}}:registry`;

@@ -127,7 +127,7 @@ class StoreMove {
       if (next === 'done') return 0;
       const unchanged = hasChanged ? 'The rest was not changed.' : UNCHANGED;
       if ('refusal' in next) return failed(this.call, `${next.refusal} ${unchanged}`);
-      // After the last step, a command has read that it was the last.
+      // A finished move returns above, so at this limit other commands must be interfering.
       if (count === STEP_COUNT_MAX) return failed(this.call, `${OTHERS_TEXT} ${unchanged}`);
       if (await this.isWaiting(next, views)) continue;
       hasChanged = (await this.isTaken(next, views)) || hasChanged;
@@ -144,9 +144,7 @@ class StoreMove {
     return true;
   }
 
-  /**
-   * Makes a step. It has no effect if another command has changed the registry in the meantime.
-   */
+  /** Makes a step. It has no effect if another command changed the registry in the meantime. */
   private async isTaken(step: StoreMoveStep, views: Views): Promise<boolean> {
     const { at, text, floorMs } = step;
     if (at === 'to' && this.lacksTable) await this.stores.to.preparation?.run();

@@ -206,7 +206,7 @@ function lowestAt(layout: BitLayout, ms: number): bigint | undefined {
   return BigInt(tick) << BigInt(layout.timestamp.shift);
 }
 
-/** The time until which all IDs of a layout are below an ID. */
+/** All IDs of the layout from before this time are below the given ID; Unix ms. */
 function msBelow(layout: BitLayout, id: bigint): number {
   if (layout.fields[0] !== layout.timestamp) return -Infinity;
   return layout.msOf(Number(id >> BigInt(layout.timestamp.shift)));

@@ -45,7 +45,7 @@ export interface PartitionState {
   readonly strays: readonly bigint[];
 }
 
-/** The next step: creates partitions, with a missing catch-all, or drops partitions. */
+/** The next step: creates partitions, and a missing catch-all partition, or drops partitions. */
 export type PartitionStep =
   { readonly make: readonly NewPartition[] } | { readonly drop: readonly string[] };
 
@@ -221,7 +221,7 @@ const spanOf = (from: unknown, to: unknown): Omit<IdPartition, 'name'> => {
 };
 
 /*
- * PostgreSQL. A partition is made next to the table, which is locked while it is attached.
+ * PostgreSQL creates a partition next to the table, and locks the table to attach it.
  */
 
 const ownName = (table: string): string => table.split('.').at(-1)!;

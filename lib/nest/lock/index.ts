@@ -130,7 +130,7 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
     }
   }
 
-  /** Meanwhile every caller detects the same problem, and the log gets one line. */
+  /** All callers detect the same problem during this time, so the log gets one line. */
   private warnFor(ms: number, kind: LockEvent['kind'], text: string): void {
     const nowMs = monotonicClock.now();
     if (nowMs < (this.quietUntilMs.get(kind) ?? -Infinity)) return;

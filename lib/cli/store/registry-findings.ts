@@ -237,11 +237,11 @@ export const UNFINISHED =
  */
 
 interface Occupancy extends Partial<Room> {
-  /** The number that processes hold. */
+  /** Worker IDs with a holder. */
   readonly held: number;
-  /** Without a holder, but used up to a future time. */
+  /** Worker IDs without a holder, but with a range that has not ended yet. */
   readonly pending: number;
-  /** For each layout, while two run side by side. */
+  /** The counts of each layout, while two run side by side. */
   readonly layouts?: readonly (Room & { readonly fingerprint: string })[];
 }
 

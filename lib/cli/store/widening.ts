@@ -251,7 +251,7 @@ function postgresMap({ table, name, type, map, order }: Change, isBack: boolean)
       ];
 }
 
-/** Drops or restores the generated value of a key. References to a key keep theirs. */
+/** Drops or restores the generated value of a key. Columns that refer to a key keep theirs. */
 function postgresDefault(column: Change, isBack: boolean): string[] {
   const { table, name, identity, map, isKey } = column;
   if (!isKey || (column.default ?? identity ?? undefined) === undefined) return [];

@@ -208,8 +208,8 @@ export interface LockOptionsFactory {
 }
 
 /**
- * Registers an injectable DistributedLock, and what `@Locked()` needs. It works without
- * SnowflakeModule and next to it.
+ * Registers an injectable DistributedLock, and what `@Locked()` needs. It works with or without
+ * SnowflakeModule.
  *
  * @example
  * ```ts

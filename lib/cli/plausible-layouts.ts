@@ -1,7 +1,7 @@
 /**
- * Guesses the presets that an ID can belong to, most likely first, because an ID does not name
- * its layout. A preset is plausible if the time of the ID is between 2010, or its epoch, and now.
- * The most likely preset has the shortest description. Most IDs are recent, have a low worker ID and
+ * Guesses the presets that an ID can belong to, most likely first, because an ID does not name its
+ * layout. A preset is plausible if the time of the ID is between 2010, or its epoch, and now. The
+ * most likely preset has the shortest description. Most IDs are recent, have a low worker ID and
  * are early in their tick. In the wrong layout, these fields look random.
  */
 import { layouts } from '../core/layout/presets.js';

@@ -139,7 +139,7 @@ export function readOptions(command: Command, args: readonly string[]): Options 
   return new ReadOptions(values, positionals);
 }
 
-/** parseArgs takes a negative number for an option, but no option here starts with a digit. */
+/** parseArgs reads a negative number as an option, but no option here starts with a digit. */
 const NEGATIVE = /^-\d/;
 const SHIELD = '\0';
 

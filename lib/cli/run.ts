@@ -158,7 +158,7 @@ function unforeseen(error: unknown): string {
   return isOfSystem ? error.message : `unexpected error. ${error.stack}`;
 }
 
-/** The path from dist/esm/cli/main.js to the package has this many folders. */
+/** The number of folders from dist/esm/cli/main.js up to the package. */
 const FOLDERS_UP = 4;
 
 function versionOf(program: string | undefined): string {
@@ -170,7 +170,7 @@ function versionOf(program: string | undefined): string {
 /** The text of a file in the package that contains the program. */
 function packedFile(program: string | undefined, path: string): string | undefined {
   try {
-    // A bin is a symbolic link.
+    // npm installs the program as a symbolic link.
     const folders = realpathSync(program ?? '').split(/[\\/]/);
     return readFileSync([...folders.slice(0, -FOLDERS_UP), path].join('/'), 'utf8');
   } catch {

@@ -130,7 +130,7 @@ export interface Environment {
  * Guarantee: memory holds one chunk and the start of one line, however long the input is.
  */
 
-/** No text of an ID is longer, so the start of a line is enough to refuse it. */
+/** No ID is longer as a string, so the start of a line is enough to reject it. */
 const LINE_LENGTH_MAX = 1000;
 
 /** Yields the lines of each chunk as it arrives, so the caller can process them at once. */

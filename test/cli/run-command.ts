@@ -23,7 +23,7 @@ import type {
 import { headerOf, settleRegistry } from '../stores/timed-redis.js';
 import { ROOT } from '../tidy/tree.js';
 
-/** A program as deep in the package as the real one. */
+/** A program at the same folder depth as the real one. */
 const PROGRAM = join(ROOT, 'lib', 'cli', 'commands', 'index.ts');
 
 export interface Answer {

@@ -21,7 +21,7 @@ export const NO_MOVE_OF_REGIONS =
 
 const isActive = ({ span }: AdmittedLayout): boolean => span !== undefined;
 
-/** Every layout that a registry names, also if two contest it. */
+/** Every layout that a registry names, even if two contest it. */
 function listedIn(text: string): AdmittedLayout[] {
   return partsOf(text).flatMap(layoutsIn);
 }

@@ -14,7 +14,7 @@ export interface FoundMethod {
   readonly isStatic: boolean;
 }
 
-/** The parts of Nest that find them. */
+/** The parts of Nest that find these methods. */
 export interface Discovery {
   readonly discovery: DiscoveryService;
   readonly scanner: MetadataScanner;

@@ -36,7 +36,7 @@ export interface RegistryState {
   readonly nowMs: number;
   /** All granted or possibly lost ranges end by this time. */
   readonly latestIdMs: number;
-  /** The same time, unless the clock was set back manually. */
+  /** The same time, provided that the clock was never set back manually. */
   readonly usualLatestIdMs: number;
 }
 

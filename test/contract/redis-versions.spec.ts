@@ -70,7 +70,7 @@ it('a start on a hash of fields reports its version', async () => {
   await inFields(key);
   await expect(startSnowflake({ support })).rejects.toMatchObject({
     code: 'VERSION_MISMATCH',
-    message: expect.stringContaining('kept by version 1 of the lease protocol'),
+    message: expect.stringContaining('has version 1 of the lease protocol'),
   });
 });
 

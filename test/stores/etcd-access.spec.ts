@@ -137,7 +137,7 @@ describe('an etcd with users', () => {
     await root.deleteAll();
     const { lease } = await lab.lease(support);
     expect(await support.refreshAlive(lease)).toMatchObject({ status: 'ok' });
-    expect(await support.advice!()).toEqual([expect.stringContaining('restored from a snapshot')]);
+    expect(await support.advice!()).toEqual([expect.stringContaining('restore from a snapshot')]);
     expect((await root.all()).get('header')).toMatch(/^\d+\.unknown\.\d+\./);
   });
 });

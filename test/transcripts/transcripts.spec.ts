@@ -57,7 +57,7 @@ const TRANSCRIPTS: Record<string, () => Promise<Transcript>> = {
     await b.start();
     b.makeId();
     await transcript.pass(5, b);
-    transcript.say('A', 'continues, and knows nothing of it');
+    transcript.say('A', 'resumes, unaware of it');
     a.makeId();
     await a.renew();
     a.makeId();

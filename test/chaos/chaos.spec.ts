@@ -278,6 +278,13 @@ describe('checkRuns', () => {
     expect(judgedRuns(before, [run(2, 5000, 5)])).toEqual([0, 0]);
   });
 
+  it('accepts one more run of each lost tick after a second loss', () => {
+    const lost = [...ticks(1, 2, 3), loss(1000, 4000), loss(4500, 4600)];
+    expect(judgedRuns(lost, [run(2, 5000, 5)], [run(3, 5001, 6)])).toEqual([0, 0]);
+    const kept = [...ticks(1, 2, 3), loss(3500, 4000), loss(4500, 4600)];
+    expect(judgedRuns(kept, [run(2, 5000, 5)], [run(3, 5001, 6)])).toEqual([1, 0]);
+  });
+
   it('rejects a second repetition, or one without a loss before it', () => {
     const before = [...ticks(1, 2), loss(2500, 2900)];
     const again = [run(2, 5000, 5), run(2, 5500, 6)];

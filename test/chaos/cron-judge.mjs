@@ -75,9 +75,11 @@ function faultsOfJob(runs, seen) {
   const onceMore = new Set();
   const isAfterLoss = (/** @type {any} */ { tickMs, atMs }) => {
     const firstMs = confirmedBefore(atMs).find(({ settledMs }) => settledMs >= tickMs).atMs;
-    const loss = losses.findLast(({ fromMs }) => fromMs <= atMs);
+    // What a store confirmed during a loss may be gone, even if another loss followed.
+    const before = losses.filter(({ fromMs }) => fromMs <= atMs);
+    if (before.some(({ fromMs, toMs }) => firstMs >= fromMs && firstMs <= toMs)) return true;
+    const loss = before.at(-1);
     if (loss === undefined) return false;
-    if (firstMs >= loss.fromMs && firstMs <= loss.toMs) return true;
     return !onceMore.has(loss) && onceMore.add(loss) !== undefined;
   };
   const faulty = again.filter((run) => !isAfterLoss(run));
@@ -91,7 +93,9 @@ function faultsOfJob(runs, seen) {
   return {
     twice: [
       ...faulty.map(
-        ({ lock, tickMs, file }) => `${lock} for ${tickMs} by ${file}, which was settled`,
+        ({ lock, tickMs, file, atMs }) =>
+          `${lock} for ${tickMs} by ${file} at ${atMs}, which was settled, with the last loss at ` +
+          `${losses.findLast(({ fromMs }) => fromMs <= atMs)?.fromMs}`,
       ),
       ...twiceInTable.map((tick) => `${effects[0].lock} for ${tick} in the table of effects`),
     ],

@@ -99,7 +99,9 @@ export class MovingStores {
     },
     'a folder': {
       url: (namespace) => `file:${this.folder}/${namespace}?namespace=${namespace}`,
-      forget: (namespace) => rm(join(this.folder, namespace, namespace), { recursive: true }),
+      // The fleet may write while the folder is deleted.
+      forget: (namespace) =>
+        rm(join(this.folder, namespace, namespace), { recursive: true, maxRetries: 9 }),
     },
   };
 

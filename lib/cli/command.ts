@@ -199,7 +199,8 @@ function checkArguments(
   const missing = Object.entries(options)
     .filter(([option, { isRequired }]) => isRequired && !values[option])
     .map(([option, { value }]) => `--${option} <${value}>`);
-  if (words !== undefined && given.length < words.min) missing.push(`<${words.name}>`);
+  const isShort = words !== undefined && (given.length < words.min || given.includes(''));
+  if (isShort) missing.push(`<${words.name}>`);
   if (missing.length > 0) throw usageFault(`Missing: ${missing.join(', ')}.`);
 }
 

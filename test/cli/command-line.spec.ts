@@ -319,6 +319,7 @@ describe('an invalid command line', () => {
     ],
     [['encode', '--time', '-5'], 'got "-5"'],
     [['encode'], 'Missing: --time <time>.\nSee: snowflake encode --help'],
+    [['counters', 'inspect', ''], 'Missing: <counter>.\nSee: snowflake counters inspect --help'],
     [['range', '--from', '2026-11-01'], 'Missing: --to <time>.\nSee: snowflake range --help'],
     [['encode', '--time'], 'argument missing'],
     [['layout', 'twitter'], 'Unexpected argument "twitter"'],

@@ -257,7 +257,7 @@ describe('a URL of another kind of server', () => {
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.address() as AddressInfo;
     try {
-      expect(await refusalOf(`etcd://127.0.0.1:${port}`)).toContain('not an answer of etcd');
+      expect(await refusalOf(`etcd://127.0.0.1:${port}`)).toContain('not a response of etcd');
       expect(await refusalOf(`etcds://127.0.0.1:${port}`)).toContain('that the port speaks TLS');
     } finally {
       server.close();

@@ -242,8 +242,8 @@ async function refusalOf(store: RegistryInspector, view: RegistryView, areLocksA
   const { safeFloorMs, quarantineMs } = facts ?? { safeFloorMs: 0, quarantineMs: 0 };
   if (isRegistryAhead(view) && safeFloorMs > storeMs + quarantineMs) {
     return (
-      `The registry lost data, and what it forgot may end as late as ${utcText(safeFloorMs)}: no ` +
-      `range may begin before. Processes can start as long as the registry is ahead.`
+      `The registry lost data. A lost range may end as late as ${utcText(safeFloorMs)}, so no ` +
+      `range begins before. Processes can start while the registry is ahead.`
     );
   }
   const skewMs = await measuredSkewMs(store);

@@ -117,7 +117,7 @@ export const REFUSALS = {
   'not-etcd': ofMember(
     later(
       /^(answered with something other than JSON|left out)/,
-      'This is not an answer of etcd. Is it a proxy, or another server?',
+      'This is not a response of etcd. Check whether the URL leads to a proxy or another server.',
     ),
   ),
   'no-date': ofMember(

@@ -206,9 +206,9 @@ const beginsIn: Readonly<Record<DialectName, (query: SqlQuery) => Promise<unknow
 function outsideOfTransaction(): SnowflakeError {
   return new SnowflakeError(
     'ARGUMENT_INVALID',
-    'nextIn() was called outside of a transaction, so no number was taken: it could not be ' +
-      'rolled back. Give it the EntityManager of dataSource.transaction(), or as `query` a ' +
-      'function of the client that has the transaction open, not of the pool. A row that a ' +
-      'trigger or row-level security keeps from being written looks the same.',
+    'nextIn() was called outside a transaction, so it took no number, which a rollback could not ' +
+      'undo. Pass the EntityManager of dataSource.transaction(), or as `query` a function of the ' +
+      'client with the open transaction, not of the pool. A trigger or row-level security that ' +
+      'prevents the write has the same effect.',
   );
 }

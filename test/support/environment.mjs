@@ -18,8 +18,8 @@ class NotedStorage extends asyncHooks.AsyncLocalStorage {
     storages.add(this);
   }
 }
-// Node's modules are shared by everything in a worker.
-asyncHooks.AsyncLocalStorage = NotedStorage;
+// Node's modules are shared by everything in a worker. From 22.23 on, the class has only a getter.
+Object.defineProperty(asyncHooks, 'AsyncLocalStorage', { value: NotedStorage });
 
 /** Warnings that no test may cause: each one means a leaked listener or a wrong timer. */
 const FAULTS = ['MaxListenersExceededWarning', 'TimeoutOverflowWarning', 'TimeoutNegativeWarning'];

@@ -473,7 +473,11 @@ describe('the log of jobs', () => {
     [{ kind: 'gone', run: { ...GONE, outcome: 'given-up' } }, 'error', /`runNow` does it/],
     [{ kind: 'gone', run: { ...GONE, outcome: 'too-long' } }, 'error', /took 9 ms/],
     [{ kind: 'gone', run: { ...GONE, outcome: 'interrupted' } }, 'warn', /was shut down/],
-    [{ kind: 'skipped', tickMs: 0, skippedCount: 3 }, 'warn', /too late for its tick of 1970.*3 earlier ticks/],
+    [
+      { kind: 'skipped', tickMs: 0, skippedCount: 3 },
+      'warn',
+      /too late for its tick of 1970.*3 earlier ticks/,
+    ],
     [{ kind: 'forgotten', skippedCount: 4 }, 'warn', /lost the record of mails.*4 ticks/],
     [{ kind: 'shared', application: 'shop' }, 'error', /application shop as well/],
     [{ kind: 'ahead', settledMs: 8.7e15, nowMs: 1000 }, 'warn', /8700000000000000/],

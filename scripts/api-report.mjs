@@ -187,7 +187,7 @@ export function changesBetween(before, after) {
   });
 }
 
-/** Below which headings of CHANGELOG.md a change may be told. */
+/** The headings of CHANGELOG.md that may list a change. */
 const HEADINGS = {
   added: ['Added'],
   changed: ['Changed', 'Removed', 'Deprecated'],

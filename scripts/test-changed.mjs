@@ -46,7 +46,7 @@ const words = new Map(
     [...wordsIn(readFileSync(`${ROOT}/${spec}`, 'utf8'))].filter((word) => changedWords.has(word)),
   ]),
 );
-/** @type {Map<string, number>} in how many specs a word of the change is */
+/** @type {Map<string, number>} the number of specs that contain each word of the change */
 const counts = new Map();
 for (const word of [...words.values()].flat()) counts.set(word, (counts.get(word) ?? 0) + 1);
 const kinds = specsByKind(ROOT);

@@ -98,7 +98,7 @@ export interface ReadBy<Reading> {
 
 /** All metrics of one kind of thing. */
 export interface Family<Reading> {
-  /** The names of the labels that distinguish the things. */
+  /** The names of the labels that distinguish the measured objects. */
   readonly labels: readonly ('generator' | 'space' | 'locks')[];
   readonly metrics: readonly MetricOf<Reading>[];
 }

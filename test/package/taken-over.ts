@@ -1,6 +1,6 @@
 /**
- * An application of `nest new` with rows that takes over the ids of this library by what the guides
- * show: commands and code are read from the pages, and only names and addresses are put in.
+ * An application of `nest new` with rows adopts this library's IDs as the guides show. Commands and
+ * code are read from the pages, and only names and addresses are filled in.
  */
 import { readFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';

@@ -327,6 +327,23 @@ describe('etcd locks', () => {
       await proxy.close();
     });
 
+    it('closes at once although its watch has not begun', async () => {
+      let begins = () => {};
+      const isAsked = new Promise<void>((resolve) => (begins = resolve));
+      const proxy = await etcdProxy(ENDPOINT, ({ path, pass }) => {
+        if (path !== 'watch') return pass();
+        begins();
+        return new Promise(() => {});
+      });
+      const store = storeAt(proxy.endpoint, randomUUID());
+      const { signal } = new AbortController();
+      store.untilReleased!('a', 60_000, signal).catch(() => undefined);
+      await isAsked;
+      await store.close!();
+      await proxy.close();
+      // The watch would end after the 60 s of a request.
+    }, 20_000);
+
     it('leaves nothing behind', async () => {
       const keys = new EtcdKeys(ENDPOINT, randomUUID());
       const store = storeAt(ENDPOINT, keys.namespace);

@@ -279,9 +279,11 @@ class EtcdMessages implements ReleaseMessages {
   async close(): Promise<void> {
     const watch = this.#watch;
     this.#watch = undefined;
-    // A watch that could not begin has no end function.
-    const end = await watch?.catch(() => undefined);
-    end?.();
+    // A watch that has not begun yet ends when it begins.
+    void watch?.then(
+      (end) => end(),
+      () => undefined,
+    );
   }
 
   #begin(): Promise<() => void> {

@@ -339,9 +339,9 @@ describe('etcd locks', () => {
       const { signal } = new AbortController();
       store.untilReleased!('a', 60_000, signal).catch(() => undefined);
       await isAsked;
-      await store.close!();
-      await proxy.close();
       // The watch would end after the 60 s of a request.
+      await expect(store.close!()).resolves.toBeUndefined();
+      await proxy.close();
     }, 20_000);
 
     it('leaves nothing behind', async () => {

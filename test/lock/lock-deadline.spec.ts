@@ -390,7 +390,7 @@ describe('a lock without any reference to it', () => {
     const { locks, link } = world.process({ ttlMs: TTL_MS });
     const found = await hold(locks);
     const seen = () => link.countOf('extend');
-    for (let count = 0; count < 100; count++) {
+    for (let count = 0; count < 10; count++) {
       collect();
       await turn();
     }

@@ -12,11 +12,12 @@ import {
   describeDistributedSupport,
   describeLockStore,
 } from '../../lib/testing/index.js';
+import { readySpaces } from '../lock/held-locks.js';
 
 /** No failover happens here; with Sentinel or a Cluster, a new registry would wait for one. */
 const NO_FAILOVER = { failoverWindowMs: 0, clockDifferenceMs: 0 };
 
-/** Uses the clock of Redis. The suites run side by side, since a new lock store waits first. */
+/** Uses the clock of Redis. The suites run side by side. */
 export function describeContractsBy(redis: GivenClient): void {
   const prefix = `${randomUUID()}:`;
   const opened: { close(): Promise<void> }[] = [];
@@ -39,10 +40,14 @@ export function describeContractsBy(redis: GivenClient): void {
     leaveOut: ['clock', 'losses'],
   });
 
+  const locksIn = (namespace: string) =>
+    keep(redisLocks({ redis, namespace, prefix, lossWindowMs: 20 }));
+  // Concurrent cases begin before any hook.
+  let spaces: ReturnType<typeof readySpaces> | undefined;
   describeLockStore({
     test: it.concurrent,
     expect,
-    createStore: (namespace) => keep(redisLocks({ redis, namespace, prefix, lossWindowMs: 20 })),
+    createStore: async (name) => (await (spaces ??= readySpaces(locksIn)))(name),
     leaveOut: ['clock', 'losses'],
   });
 }

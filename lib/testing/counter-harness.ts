@@ -32,9 +32,6 @@ export interface CounterHarnessParts {
   readonly lossControl?: LossControl | undefined;
 }
 
-/** A counter that follows the clock may make its callers wait for each tick. */
-const TRIES_MAX = 200;
-
 /** The terms of clients unless a case says otherwise. */
 export const DENSE = {
   kind: 'dense',
@@ -61,14 +58,19 @@ export class CounterHarness extends StoreHarness<CounterStore, CounterHarnessPar
     return this.asked({ ...CLOCK, ...changes });
   }
 
-  /** Retries until there is a grant, after the wait of each answer. */
-  grantOf(ask: () => Promise<TakeAnswer>): Promise<TakeGrant> {
-    return this.grantAfterWaits(ask, 'wait', TRIES_MAX);
+  /** Takes from a dense counter, after each wait. */
+  take(changes: Partial<DenseTake> = {}): Promise<TakeGrant> {
+    return this.patiently(() => this.dense(changes));
   }
 
-  /** Takes from a dense counter, which begins at 1 if it is absent. */
+  /** The same, from a counter that begins at 1 if it is absent. */
   begun(changes: Partial<DenseTake> = {}): Promise<TakeGrant> {
-    return this.grantOf(() => this.dense({ startAt: 1n, ...changes }));
+    return this.take({ startAt: 1n, ...changes });
+  }
+
+  /** Takes from a counter that follows the clock, after each wait. */
+  tick(changes: Partial<ClockTake> = {}): Promise<TakeGrant> {
+    return this.patiently(() => this.clock(changes));
   }
 
   /** The answer may also hold the clock of the counter. */

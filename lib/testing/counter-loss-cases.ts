@@ -14,42 +14,42 @@ export const COUNTER_LOSS_CASES = [
       const before = await t.begun();
       await t.happen('restart');
       await expectWait(t, DENSE.lossGap);
-      const after = await t.grantOf(() => t.dense());
+      const after = await t.take();
       t.expect(after.first).toEqual(before.end + DENSE.lossGap);
       t.expect(after.era).toEqual(before.era + 1);
     },
     async 'jumps once, whoever asks first'(t) {
       const before = await t.begun();
       await t.happen('restart');
-      const after = await t.grantOf(() => t.dense());
-      const next = await t.grantOf(() => t.dense({ have: before.end }));
+      const after = await t.take();
+      const next = await t.take({ have: before.end });
       t.expect(next.first).toEqual(after.end);
     },
     async 'jumps with the largest loss gap that it was ever asked with'(t) {
       const before = await t.begun({ lossGap: 50_000n });
       await t.happen('restart');
-      const after = await t.grantOf(() => t.dense({ lossGap: 2n }));
+      const after = await t.take({ lossGap: 2n });
       t.expect(after.first).toEqual(before.end + 50_000n);
     },
     async 'repeats nothing after an older copy was restored'(t) {
       const before = await t.begun();
       await t.happen('remember');
-      const lost = await t.grantOf(() => t.dense({ count: WINDOW - 10n }));
+      const lost = await t.take({ count: WINDOW - 10n });
       t.follows(before, lost);
       await t.happen('restore');
-      t.follows(lost, await t.grantOf(() => t.dense()));
+      t.follows(lost, await t.take());
     },
     async 'repeats nothing when two losses come within one window'(t) {
       // A store that loses nothing cannot lose a jump.
       if ((await t.store()).lossWindowMs === 0) return;
       await t.begun();
       await t.happen('remember');
-      const lost = await t.grantOf(() => t.dense({ count: WINDOW - 10n }));
+      const lost = await t.take({ count: WINDOW - 10n });
       await t.happen('restore');
       // No grant between the two losses may overlap a grant after the second.
       const between = await t.dense({ count: DENSE.lossGap });
       await t.happen('restore');
-      const after = await t.grantOf(() => t.dense());
+      const after = await t.take();
       t.follows(lost, after);
       if (between.status !== 'ok') return;
       t.expect(between.end <= after.first || after.end <= between.first).toEqual(true);
@@ -59,16 +59,16 @@ export const COUNTER_LOSS_CASES = [
       await t.happen('wipe');
       t.expect(await t.dense()).toEqual({ status: 'absent' });
       t.expect(await t.dense({ have: end })).toEqual({ status: 'absent' });
-      const after = await t.grantOf(() => t.dense({ have: end, startAt: 1n }));
+      const after = await t.take({ have: end, startAt: 1n });
       t.expect(after.first).toEqual(end + DENSE.lossGap);
     },
     async 'makes each counter jump at its own next take'(t) {
       const order = await t.begun();
       const other = await t.begun({ counter: 'other' });
       await t.happen('restart');
-      const after = await t.grantOf(() => t.dense());
+      const after = await t.take();
       t.expect(after.first).toEqual(order.end + DENSE.lossGap);
-      const later = await t.grantOf(() => t.dense({ counter: 'other' }));
+      const later = await t.take({ counter: 'other' });
       t.expect(later.first).toEqual(other.end + DENSE.lossGap);
     },
   }),
@@ -80,20 +80,20 @@ export const COUNTER_LOSS_CASES = [
       t.expect(count).toEqual(WINDOW - 1n);
       const answer = await t.dense();
       t.expect(answer.status).toEqual('wait');
-      const next = await t.grantOf(() => t.dense({ count: 10n * DENSE.lossGap }));
+      const next = await t.take({ count: 10n * DENSE.lossGap });
       t.expect(next.end - next.first).toEqual(WINDOW);
     },
     async 'grants nothing by a larger loss gap before it can no longer be lost'(t) {
       const { end } = await t.begun();
       await expectWait(t, 100n * DENSE.lossGap);
-      const next = await t.grantOf(() => t.dense());
+      const next = await t.take();
       t.expect(next.first).toEqual(end);
     },
     async 'takes an end that it does not remember for a proof that writes were lost'(t) {
       const { end, era } = await t.begun();
       const have = end + 1n;
       await expectWait(t, DENSE.lossGap, have);
-      const after = await t.grantOf(() => t.dense({ have }));
+      const after = await t.take({ have });
       t.expect(after.first).toEqual(have + DENSE.lossGap);
       t.expect(after.era).toEqual(era + 1);
     },
@@ -102,10 +102,10 @@ export const COUNTER_LOSS_CASES = [
     ) {
       const before = await t.begun();
       const era = before.era + 1;
-      const after = await t.grantOf(() => t.dense({ era }));
+      const after = await t.take({ era });
       t.expect(after.first).toEqual(before.end + 2n * DENSE.lossGap);
       t.expect(after.era > era).toEqual(true);
-      const next = await t.grantOf(() => t.dense({ era }));
+      const next = await t.take({ era });
       t.expect(next.first).toEqual(after.end);
     },
     async 'counts its windows by a clock that never goes back'(t) {
@@ -115,7 +115,7 @@ export const COUNTER_LOSS_CASES = [
       await grantedNow(t);
       await t.advance(-3_600_000);
       t.expect((await t.dense()).status).toEqual('wait');
-      const next = await t.grantOf(() => t.dense());
+      const next = await t.take();
       t.expect(next.end > next.first).toEqual(true);
     },
   }),
@@ -173,7 +173,7 @@ async function race(
   const stores = [await harness.store(), await harness.another(), await harness.another()];
   const grants = await Promise.all(
     Array.from({ length: RACE_COUNT }, (_, at) =>
-      harness.grantOf(() => stores[at % stores.length]!.take({ ...DENSE, ...asked(at) })),
+      harness.patiently(() => stores[at % stores.length]!.take({ ...DENSE, ...asked(at) })),
     ),
   );
   const inOrder = grants.toSorted((a, b) => (a.first < b.first ? -1 : 1));

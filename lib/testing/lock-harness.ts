@@ -81,7 +81,7 @@ export class LockHarness extends StoreHarness<LockStore, LockHarnessParts> {
   /** Waits for a store that grants no lock yet, but not for another holder. */
   async held(changes: Changes = {}): Promise<HeldLock & LockGrant> {
     const { lock = ASKED.lock, holder = this.newHolder() } = changes;
-    const grant = await this.grantAfterWaits(() => this.acquire({ ...changes, holder }), 'wait');
+    const grant = await this.patiently(() => this.acquire({ ...changes, holder }), 'wait');
     return { lock, holder, ...grant };
   }
 

@@ -382,15 +382,13 @@ export async function written(place: Place, expect: Expect): Promise<HandedOut> 
   await second.holder.release(released!.haveMs - 1);
   if (counters) {
     const segment = await counters.begun({ count: 100n });
-    await counters.grantOf(() => counters.dense({ count: 50n, have: segment.end }));
-    const last = await counters.grantOf(() => counters.dense({ count: 50n, have: segment.end }));
+    await counters.take({ count: 50n, have: segment.end });
+    const last = await counters.take({ count: 50n, have: segment.end });
     await (
       await counters.store()
     ).giveBack!(last.grant, 20n);
     ends['order'] = String(last.end - 20n);
-    ends['event'] = String(
-      (await counters.grantOf(() => counters.clock({ count: 10n ** 9n }))).end,
-    );
+    ends['event'] = String((await counters.tick({ count: 10n ** 9n })).end);
     await (
       await counters.store()
     ).create!({ counter: 'ticket', start: 500n });
@@ -442,9 +440,8 @@ export async function faultsOf(place: Place, out: HandedOut, expect: Expect): Pr
     }
   }
   for (const [counter, end] of Object.entries(out.ends)) {
-    const take = () =>
-      counter === 'event' ? counters!.clock({ counter }) : counters!.dense({ counter });
-    expectMore(`the counter ${counter}`, (await counters!.grantOf(take)).first, BigInt(end));
+    const take = counter === 'event' ? counters!.tick({ counter }) : counters!.take({ counter });
+    expectMore(`the counter ${counter}`, (await take).first, BigInt(end));
   }
   if (out.invoice !== undefined) {
     const numberOf = (text: string) => BigInt(text.split('-').at(-1)!);

@@ -108,7 +108,8 @@ interface Answer {
   readonly waitMs?: number;
 }
 
-const TRIES_MAX = 20;
+/** A counter that follows the clock may make its callers wait for each tick. */
+const TRIES_MAX = 200;
 
 /** The clock, the losses and the retries of every contract. */
 class BaseHarness<Parts extends Controls> {
@@ -136,12 +137,8 @@ class BaseHarness<Parts extends Controls> {
   }
 
   /** Retries until there is a grant, after the wait of each answer (or only of `status`). */
-  protected async grantAfterWaits<A extends Answer>(
-    ask: () => Promise<A>,
-    status?: string,
-    triesMax = TRIES_MAX,
-  ) {
-    for (let tries = 0; tries < triesMax; tries++) {
+  async patiently<A extends Answer>(ask: () => Promise<A>, status?: string) {
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
       const answer = await ask();
       const { waitMs } = answer;
       if (waitMs === undefined || (status ?? answer.status) !== answer.status) {
@@ -150,7 +147,7 @@ class BaseHarness<Parts extends Controls> {
       this.expect(waitMs).toBeGreaterThanOrEqual(1);
       await this.advance(waitMs);
     }
-    throw new Error(`Nothing was granted although ${triesMax} waits were kept.`);
+    throw new Error(`Nothing was granted although ${TRIES_MAX} waits were kept.`);
   }
 }
 
@@ -194,11 +191,19 @@ export class Harness extends BaseHarness<HarnessParts> {
   }
 
   /** A process that has a lease. */
-  async holder(
-    terms: Partial<LeaseRequest> = {},
-  ): Promise<{ holder: ContractHolder; grant: LeaseGrant }> {
+  async holder(terms: Partial<LeaseRequest> = {}) {
     const holder = await this.asker(terms);
     return { holder, grant: await this.patiently(() => holder.acquire(), 'wait') };
+  }
+
+  /** Requests until there is a grant, after the wait of each answer. */
+  granted(holder: ContractHolder): Promise<LeaseGrant> {
+    return this.patiently(() => holder.acquire());
+  }
+
+  /** Renews until there is a grant, after the wait of each answer. */
+  renewed(holder: ContractHolder, changes?: Partial<WorkerLease>): Promise<LeaseGrant> {
+    return this.patiently(() => holder.renew(changes));
   }
 
   /** A new registry begins with a quarantine, because it may replace a lost one. */
@@ -217,11 +222,6 @@ export class Harness extends BaseHarness<HarnessParts> {
     await versionControl!.raise(this.name);
     await run();
     await versionControl!.lower(this.name);
-  }
-
-  /** Retries until there is a grant, after the wait of each answer (or only of `status`). */
-  patiently(ask: () => Promise<LeaseAnswer>, status?: LeaseAnswer['status']): Promise<LeaseGrant> {
-    return this.grantAfterWaits(ask, status);
   }
 }
 

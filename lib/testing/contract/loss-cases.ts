@@ -13,34 +13,31 @@ export const LOSS_CASES = [
       const holder = await t.asker();
       await t.happen('wipe');
       const beganMs = t.nowMs;
-      const grant = await t.patiently(() => holder.acquire());
+      const grant = await t.granted(holder);
       t.expect(grant.floorMs).toBeGreaterThanOrEqual(beganMs + holder.quarantineMs);
     },
     async 'starts after every forgotten range when the registry was wiped'(t) {
       const { grant } = await t.holder();
       await t.happen('wipe');
-      const next = await t.asker();
-      const { floorMs } = await t.patiently(() => next.acquire());
+      const { floorMs } = (await t.holder()).grant;
       t.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
     },
     async 'keeps ranges apart when the registry is wiped twice within one lease'(t) {
       await t.holder();
       await t.happen('wipe');
-      const first = await t.asker();
-      const grant = await t.patiently(() => first.acquire());
+      const { grant } = await t.holder();
       t.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       await t.happen('wipe');
-      const second = await t.asker();
-      const { floorMs } = await t.patiently(() => second.acquire());
+      const { floorMs } = (await t.holder()).grant;
       t.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
     },
     async 'grants nothing before a quarantine when another server answers'(t) {
       await t.holder({ workerIdMax: 1 });
       await t.happen('restart');
       const changedMs = t.nowMs;
-      const next = await t.asker({ workerIdMax: 1 });
-      const { floorMs } = await t.patiently(() => next.acquire());
-      t.expect(floorMs).toBeGreaterThanOrEqual(changedMs + next.quarantineMs);
+      const next = await t.holder({ workerIdMax: 1 });
+      const safeMs = changedMs + next.holder.quarantineMs;
+      t.expect(next.grant.floorMs).toBeGreaterThanOrEqual(safeMs);
     },
     async 'remembers the longest ttl ever granted for its quarantine'(t) {
       await t.holder({ workerIdMax: 2 });
@@ -58,7 +55,7 @@ export const LOSS_CASES = [
       const { holder, grant } = await t.holder();
       await t.happen('restart');
       const changedMs = t.nowMs;
-      const { floorMs } = await t.patiently(() => holder.renew());
+      const { floorMs } = await t.renewed(holder);
       t.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       t.expect(floorMs).toBeGreaterThanOrEqual(changedMs + holder.quarantineMs);
     },
@@ -71,7 +68,7 @@ export const LOSS_CASES = [
       await t.advance(5);
       const forgotten = await t.holder();
       await t.happen('restore');
-      const { floorMs } = await t.patiently(() => old.holder.renew());
+      const { floorMs } = await t.renewed(old.holder);
       t.expect(floorMs).toBeGreaterThanOrEqual(forgotten.grant.ceilingMs);
     },
   }),
@@ -80,13 +77,13 @@ export const LOSS_CASES = [
       const { holder, grant } = await t.holder();
       const { mark } = holder.lease!;
       const ahead = { mark: { ...mark, operations: mark.operations + 100 } };
-      const { floorMs } = await t.patiently(() => holder.renew(ahead));
+      const { floorMs } = await t.renewed(holder, ahead);
       t.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
     },
     async 'takes a ceiling it does not remember for a proof that writes were lost'(t) {
       const { holder, grant } = await t.holder();
       const haveMs = grant.ceilingMs + 5000;
-      const { floorMs } = await t.patiently(() => holder.renew({ haveMs }));
+      const { floorMs } = await t.renewed(holder, { haveMs });
       t.expect(floorMs).toBeGreaterThanOrEqual(haveMs);
     },
   }),
@@ -97,7 +94,7 @@ export const LOSS_CASES = [
       const other = await t.holder({ workerIdMax: 1 });
       const { mark } = holder.lease!;
       await holder.renew({ mark: { ...mark, operations: mark.operations + 100 } });
-      const { floorMs } = await t.patiently(() => other.holder.renew());
+      const { floorMs } = await t.renewed(other.holder);
       t.expect(floorMs).toBeGreaterThanOrEqual(other.grant.ceilingMs);
     },
     async 'does not take the late renewal of a former holder for a proof of anything'(t) {
@@ -115,8 +112,7 @@ export const LOSS_CASES = [
 async function expectQuarantine(harness: Harness, ms: number): Promise<void> {
   await harness.happen('restart');
   const changedMs = harness.nowMs;
-  const next = await harness.asker({ workerIdMax: 2 });
-  const { floorMs } = await harness.patiently(() => next.acquire());
+  const { floorMs } = (await harness.holder({ workerIdMax: 2 })).grant;
   harness.expect(floorMs).toBeGreaterThanOrEqual(changedMs + ms);
 }
 
@@ -143,7 +139,7 @@ export const ERA_CASES = contractCases(['clock', 'losses'], {
   async 'prolongs the second range of a holder like any other, and remembers it'(t) {
     const { holder } = await t.holder();
     await t.happen('restart');
-    const second = await t.patiently(() => holder.renew());
+    const second = await t.renewed(holder);
     await expectKept(t, second);
     await t.advance(TERMS.ttlMs / 2);
     const renewed = grantIn(await holder.renew());
@@ -153,7 +149,7 @@ export const ERA_CASES = contractCases(['clock', 'losses'], {
   async 'lets others start only after the second range of a holder'(t) {
     const { holder } = await t.holder();
     await t.happen('restart');
-    const second = await t.patiently(() => holder.renew());
+    const second = await t.renewed(holder);
     await expectKept(t, second);
     await t.advance(second.ceilingMs - second.nowMs!);
     const next = await t.holder();
@@ -165,7 +161,7 @@ export const ERA_CASES = contractCases(['clock', 'losses'], {
     grantIn(await holder.renew());
     grantIn(await holder.renew());
     await t.happen('restore');
-    const { floorMs } = await t.patiently(() => holder.renew());
+    const { floorMs } = await t.renewed(holder);
     t.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
   },
   async 'tells a copy that knows less than the store that it is one, also after a loss'(t) {
@@ -181,8 +177,7 @@ export const ERA_CASES = contractCases(['clock', 'losses'], {
     const terms = { workerIdMax: 1 };
     const { holder } = await t.holder(terms);
     await t.happen('restart');
-    const next = await t.asker(terms);
-    const grant = await t.patiently(() => next.acquire());
+    const { holder: next, grant } = await t.holder(terms);
     const { mark } = holder.lease!;
     await holder.renew({ mark: { ...mark, operations: mark.operations + 100 } });
     t.expect(grantIn(await next.renew()).floorMs).toEqual(grant.floorMs);
@@ -222,30 +217,23 @@ export const BRANCH_CASES = [
       const { holder } = await t.holder({ workerIdMax: 1 });
       const told = elsewhere(t, holder);
       await holder.renew(told);
-      const next = await t.asker({ workerIdMin: 1, workerIdMax: 1 });
-      const { floorMs } = await t.patiently(() => next.acquire());
+      const { floorMs } = await t.granted(await t.asker({ workerIdMin: 1, workerIdMax: 1 }));
       t.expect(floorMs).toBeGreaterThanOrEqual(told.haveMs);
     },
     async 'starts above it also for somebody who asks for a worker id and knows'(t) {
       const { holder } = await t.holder({ workerIdMax: 1 });
       const { mark, haveMs } = elsewhere(t, holder);
-      const next = await t.asker({
-        workerIdMin: 1,
-        workerIdMax: 1,
-        seen: { ...mark, haveMs },
-      });
-      const { floorMs } = await t.patiently(() => next.acquire());
+      const seen = { ...mark, haveMs };
+      const next = await t.asker({ workerIdMin: 1, workerIdMax: 1, seen });
+      const { floorMs } = await t.granted(next);
       t.expect(floorMs).toBeGreaterThanOrEqual(haveMs);
     },
     async 'lets nobody wait for longer than a quarantine, however far ahead that range ends'(t) {
       const { holder } = await t.holder({ workerIdMax: 1 });
       const { quarantineMs } = holder;
       const { mark, haveMs } = elsewhere(t, holder);
-      const next = await t.asker({
-        workerIdMin: 1,
-        workerIdMax: 1,
-        seen: { ...mark, haveMs: haveMs + FAR_MS },
-      });
+      const seen = { ...mark, haveMs: haveMs + FAR_MS };
+      const next = await t.asker({ workerIdMin: 1, workerIdMax: 1, seen });
       const answer = await next.acquire();
       t.expect(answer.status).toEqual('wait');
       await t.advance(quarantineMs);
@@ -262,7 +250,7 @@ export const BRANCH_CASES = [
     async 'continues with the holder who knew, behind its range'(t) {
       const { holder } = await t.holder();
       const told = elsewhere(t, holder);
-      const { floorMs } = await t.patiently(() => holder.renew(told));
+      const { floorMs } = await t.renewed(holder, told);
       t.expect(floorMs).toBeGreaterThanOrEqual(told.haveMs);
     },
     async 'has them leave also where the other server counted fewer eras'(t) {
@@ -279,7 +267,7 @@ export const BRANCH_CASES = [
       const early = await t.holder({ workerIdMax: 1 });
       const late = await t.holder({ workerIdMax: 1 });
       await t.happen('restart');
-      const { floorMs } = await t.patiently(() => early.holder.renew());
+      const { floorMs } = await t.renewed(early.holder);
       await late.holder.renew();
       t.expect(grantIn(await early.holder.renew()).floorMs).toEqual(floorMs);
     },

@@ -79,7 +79,7 @@ export const MOVE_CASES = [
       await change(t, FEW, BEGUN);
       await change(t, BEGUN, UNDONE);
       const floorMs = t.nowMs + holder.quarantineMs;
-      const renewed = await t.patiently(() => holder.renew());
+      const renewed = await t.renewed(holder);
       t.expect(renewed.floorMs).toBeGreaterThanOrEqual(floorMs);
     },
     async 'refuses a layout that ended, which stops no other one'(t) {
@@ -100,7 +100,7 @@ export const MOVE_CASES = [
       await t.advance(2.5 * TERMS.ttlMs);
       const refusal = { status: 'layout-mismatch', fingerprint: text };
       t.expect(reasonOf(await holder.renew())).toEqual(refusal);
-      grantIn(await t.patiently(async () => (await t.asker(OTHER)).acquire()));
+      await t.holder(OTHER);
     },
     async 'ignores a change that comes late, or after another one'(t) {
       await t.holder(POOL);
@@ -117,12 +117,10 @@ export const MOVE_CASES = [
       await change(t, FEW, BEGUN);
       const other = await t.holder(OTHER);
       await t.happen('wipe');
-      const first = await t.asker(POOL);
-      const { ceilingMs } = await t.patiently(() => first.acquire());
+      const { ceilingMs } = (await t.holder(POOL)).grant;
       const told = { layouts: BEGUN };
       t.expect((await other.holder.renew(told)).status).toEqual('unknown');
-      const next = await t.asker({ ...OTHER, ...told });
-      const grant = await t.patiently(() => next.acquire());
+      const { grant } = await t.holder({ ...OTHER, ...told });
       t.expect([grant.workerId >= 4, grant.layouts]).toEqual([true, BEGUN]);
       t.expect(grant.floorMs).toBeGreaterThanOrEqual(ceilingMs);
     },

@@ -21,21 +21,16 @@ export const QUARANTINE_CASES = [
       const holder = await t.asker({ quarantineMs: LONG_MS });
       await t.happen('wipe');
       const lostMs = t.nowMs;
-      const { floorMs } = await t.patiently(() => holder.acquire());
+      const { floorMs } = await t.granted(holder);
       t.expect(floorMs).toBeGreaterThanOrEqual(lostMs + LONG_MS);
     },
     async 'moves the floor of the last loss where its quarantine turns out longer, for all'(t) {
       const { holder } = await t.holder(POOL);
       await t.happen('wipe');
       const lostMs = t.nowMs;
-      const first = await t.asker(POOL);
-      await t.patiently(() => first.acquire());
+      const { holder: first } = await t.holder(POOL);
       await holder.renew({ quarantineMs: LONG_MS });
-      const next = await t.asker(POOL);
-      const floors = [
-        (await t.patiently(() => first.renew())).floorMs,
-        (await t.patiently(() => next.acquire())).floorMs,
-      ];
+      const floors = [(await t.renewed(first)).floorMs, (await t.holder(POOL)).grant.floorMs];
       t.expect(Math.min(...floors)).toBeGreaterThanOrEqual(lostMs + LONG_MS);
     },
   }),
@@ -69,7 +64,7 @@ export const LAYOUT_CASES = [
       t.expect((await first.acquire()).status).toEqual('wait');
       const other = await t.asker(OTHER);
       t.expect((await other.acquire()).status).toEqual('wait');
-      await t.patiently(() => other.acquire());
+      await t.granted(other);
       t.expect(reasonOf(await first.acquire())).toEqual(ofOther);
     },
     async 'is for the layout of a holder that renews before a newcomer of another has a range'(t) {
@@ -90,8 +85,7 @@ export const LAYOUT_CASES = [
     async 'stops both sides where a renewal shows that two layouts have ranges at once'(t) {
       const { holder } = await t.holder(LAYOUT_POOL);
       await t.happen('wipe');
-      const other = await t.asker({ ...OTHER, ...POOL });
-      await t.patiently(() => other.acquire());
+      const { holder: other } = await t.holder({ ...OTHER, ...POOL });
       const contested = await holder.renew();
       const reason = reasonOf(contested);
       t.expect(contested.status).toEqual('layout-mismatch');
@@ -108,8 +102,7 @@ export const LAYOUT_CASES = [
     ) {
       const { holder, grant } = await t.holder(LAYOUT_POOL);
       await t.happen('wipe');
-      const other = await t.asker({ ...OTHER, ...POOL });
-      await t.patiently(() => other.acquire());
+      const { holder: other } = await t.holder({ ...OTHER, ...POOL });
       const contested = await holder.acquire({ haveMs: grant.ceilingMs });
       t.expect(contested.status).toEqual('layout-mismatch');
       t.expect(reasonOf(await other.renew())).toEqual(reasonOf(contested));
@@ -117,8 +110,7 @@ export const LAYOUT_CASES = [
     async 'continues with its layout where the range of another has ended'(t) {
       const { holder, grant } = await t.holder(LAYOUT_POOL);
       await t.happen('wipe');
-      const other = await t.asker({ ...OTHER, ...POOL });
-      const first = await t.patiently(() => other.acquire());
+      const { holder: other, grant: first } = await t.holder({ ...OTHER, ...POOL });
       await t.advance(Math.max(0, grant.ceilingMs - t.nowMs));
       t.expect(reasonOf(await holder.renew())).toEqual(ofOther);
       t.expect(grantIn(await other.renew()).floorMs).toEqual(first.floorMs);
@@ -126,8 +118,7 @@ export const LAYOUT_CASES = [
     async 'believes in no range of another layout that ends further than a day ahead'(t) {
       const { holder, grant } = await t.holder(LAYOUT_POOL);
       await t.happen('wipe');
-      const other = await t.asker({ ...OTHER, ...POOL });
-      await t.patiently(() => other.acquire());
+      const { holder: other } = await t.holder({ ...OTHER, ...POOL });
       const haveMs = grant.ceilingMs + 48 * HOUR_MS;
       t.expect(reasonOf(await holder.renew({ haveMs }))).toEqual(ofOther);
       grantIn(await other.renew());
@@ -138,8 +129,7 @@ export const LAYOUT_CASES = [
       const { holder } = await t.holder(LAYOUT_POOL);
       await t.happen('wipe');
       await holder.release(undefined);
-      const other = await t.asker({ ...OTHER, ...POOL });
-      await t.patiently(() => other.acquire());
+      const { holder: other } = await t.holder({ ...OTHER, ...POOL });
       await holder.release(undefined);
       grantIn(await other.renew());
     },

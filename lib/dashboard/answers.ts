@@ -3,9 +3,10 @@
  *
  * Guarantee: IDs are strings, durations are in milliseconds, and unknown values are omitted.
  */
-import type { FieldRole } from '../core/layout/layout-fields.js';
+import type { BitLayout } from '../core/layout/bit-layout.js';
+import type { LayoutField } from '../core/layout/layout-fields.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
-import type { GeneratorState, GeneratorStatus } from '../generator.js';
+import type { GeneratorStatus } from '../generator.js';
 import type { HealthReport } from '../health/health-report.js';
 import type { LeaseState } from '../lease/held-lease.js';
 import type { CronRunRecord, LockCounts } from '../nest/lock/index.js';
@@ -59,16 +60,10 @@ export interface LeasedGeneratorView extends GeneratorView {
 }
 
 /** The buffer of a generator without a worker ID. */
-export interface BufferView {
-  readonly kind: GeneratorStatus['kind'];
-  readonly state: GeneratorState;
-  readonly buffered: number;
-  /**
-   * For segments, how long the IDs last; absent while no rate is known. For IDs of kind `store`,
-   * the time until the newest ones expire.
-   */
-  readonly bufferedMs?: number | undefined;
-  readonly step: number | undefined;
+export interface BufferView extends Pick<
+  GeneratorStatus,
+  'kind' | 'state' | 'buffered' | 'bufferedMs' | 'step'
+> {
   readonly calls: RenewalsView;
 }
 
@@ -107,24 +102,17 @@ export interface CountsView {
   readonly clockSkewMs?: number | undefined;
 }
 
-export interface LayoutView {
-  readonly fingerprint: string;
+export interface LayoutView extends Pick<
+  BitLayout,
+  'fingerprint' | 'unitMs' | 'epochMs' | 'workerIdMax' | 'idsPerSecond'
+> {
   /** The most significant first. */
   readonly fields: readonly FieldView[];
-  readonly unitMs: number;
-  readonly epochMs: number;
   /** The last millisecond that fits into an ID. */
   readonly endsMs: number;
-  readonly workerIdMax: number;
-  readonly idsPerSecond: number;
 }
 
-export interface FieldView {
-  readonly name: string;
-  readonly role: FieldRole;
-  readonly bits: number;
-  readonly shift: number;
-}
+export type FieldView = Pick<LayoutField, 'name' | 'role' | 'bits' | 'shift'>;
 
 /** The holders of worker IDs, or the reason why they are unknown. */
 export interface WorkersAnswer {
@@ -157,17 +145,15 @@ export interface HolderView extends Omit<HolderLabel, 'workerIds'> {
 export interface LocksAnswer {
   /** The store of the locks. */
   readonly location?: string | undefined;
-  /** The locks of the process that responded; absent if the application has no locks. */
-  readonly own?: OwnLocksView | undefined;
+  /**
+   * The locks of the process that responded; absent if the application has no locks. `held` and
+   * `waiting` are current, the others count since the process started.
+   */
+  readonly own?:
+    (Omit<LockCounts, 'released'> & Readonly<Record<'held' | 'waiting', number>>) | undefined;
   readonly locks: readonly LockView[];
   /** Present if the list is missing or incomplete. */
   readonly problem?: string | undefined;
-}
-
-/** The first two are current; the others count since the process started. */
-interface OwnLocksView extends Omit<LockCounts, 'released'> {
-  readonly held: number;
-  readonly waiting: number;
 }
 
 /** `kept`: its holder finished before the minimum hold time. */

@@ -13,20 +13,13 @@ import {
   type ExecutionContext,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import {
-  hasLayout,
-  hasWorkerId,
-  type IdMakerStatus,
-  type RenewalStatus,
-  type WorkerStatus,
-} from '../nest/id-maker.js';
+import { hasLayout, hasWorkerId, type RenewalStatus, type WorkerStatus } from '../nest/id-maker.js';
 import { systemIdentity } from '../time/process-identity.js';
 import type {
   IdAnswer,
   JobsAnswer,
   LocksAnswer,
   StateAnswer,
-  CountsView,
   GeneratorView,
   BufferView,
   LayoutView,
@@ -68,7 +61,7 @@ export abstract class DashboardController {
     const { host, pid, version } = systemIdentity('').label();
     const generators = this.generators.all().map(generatorView);
     const { instance } = this;
-    const hasLocks = this.locksOnPage.list !== undefined;
+    const hasLocks = this.locksOnPage.lists !== undefined;
     const answer = { instance, host, pid, version, generators, hasLocks };
     this.send(response, answer satisfies StateAnswer);
   }
@@ -79,19 +72,19 @@ export abstract class DashboardController {
     @Res() response: unknown,
   ): Promise<void> {
     const generator = this.generators.named(name);
-    const answer = await generator?.workers.read(nowOf(generator));
+    const answer = await generator?.workers(generator.ids.status.readAt.getTime());
     this.send(response, answer ?? { workers: [], ...UNKNOWN_GENERATOR });
   }
 
   @Get('locks')
   async locks(@Res() response: unknown): Promise<void> {
-    const answer: LocksAnswer = (await this.locksOnPage.list?.read()) ?? { locks: [] };
+    const answer: LocksAnswer = (await this.locksOnPage.lists?.locks()) ?? { locks: [] };
     this.send(response, answer);
   }
 
   @Get('jobs')
   async jobs(@Res() response: unknown): Promise<void> {
-    const answer: JobsAnswer = (await this.locksOnPage.jobs?.read()) ?? { jobs: [] };
+    const answer: JobsAnswer = (await this.locksOnPage.lists?.jobs()) ?? { jobs: [] };
     this.send(response, answer);
   }
 
@@ -125,8 +118,6 @@ function readId(
 ): IdAnswer {
   return hasLayout(ids.status) ? idAnswer(ids.layout, text, form) : PLAIN_NUMBERS;
 }
-
-const nowOf = ({ ids }: DashboardGenerator): number => ids.status.readAt.getTime();
 
 /*
  * The HTTP headers of the page and of its data.
@@ -177,8 +168,9 @@ const PAGE_HEADERS = {
  * decide.
  */
 
-type HeaderName = 'sec-fetch-site' | 'sec-fetch-mode' | 'origin' | 'host' | ':authority';
-type Headers = { readonly [name in HeaderName]?: string };
+type Headers = Readonly<
+  Partial<Record<'sec-fetch-site' | 'sec-fetch-mode' | 'origin' | 'host' | ':authority', string>>
+>;
 
 export const sameOriginGuard: CanActivate = {
   canActivate(context: ExecutionContext): boolean {
@@ -239,7 +231,14 @@ export function generatorView({
     ...(hasWorkerId(status)
       ? { workerIds: ids.workerIds, lease: leaseView(status, leaseTtlMs) }
       : { buffer: bufferView(status) }),
-    counts: countsView(status),
+    counts: {
+      readAtMs: status.readAt.getTime(),
+      issued: status.issuedCount,
+      waits: status.waitCount,
+      rollbacks: status.rollbackCount,
+      aheadMs: status.aheadMs,
+      clockSkewMs: status.clockSkewMs,
+    },
   };
 }
 
@@ -268,17 +267,6 @@ function usualMs(recent: RenewalStatus['recent']): number | undefined {
   const took = recent.filter(({ answer }) => answer !== 'error').map(({ tookMs }) => tookMs);
   const last = took.slice(-USUAL_OF).toSorted((a, b) => a - b);
   return last[Math.floor(last.length / 2)];
-}
-
-function countsView(status: IdMakerStatus): CountsView {
-  return {
-    readAtMs: status.readAt.getTime(),
-    issued: status.issuedCount,
-    waits: status.waitCount,
-    rollbacks: status.rollbackCount,
-    aheadMs: status.aheadMs,
-    clockSkewMs: status.clockSkewMs,
-  };
 }
 
 function layoutView(layout: BitLayout): LayoutView {
@@ -312,23 +300,14 @@ export function idAnswer(layout: BitLayout, text: string, form: string): IdAnswe
     return { problem: `Expected a text form: ${Object.keys(FORMS).join(', ')}.` };
   }
   try {
-    return idView(layout, reader.decode(text));
+    const id = reader.decode(text);
+    const { timestampMs, workerId, sequence, fields: values } = layout.parse(id);
+    const texts = Object.entries(FORMS).map(([name, each]) => [name, each.encode(id)] as const);
+    const parts = { timestampMs, workerId, sequence, values };
+    return { id: String(id), ...parts, texts: Object.fromEntries(texts) };
   } catch (error) {
     if (!isSnowflakeError(error)) throw error;
     // The message quotes the request, which may contain anything.
     return { problem: printable(error.message) };
   }
-}
-
-function idView(layout: BitLayout, id: bigint): IdAnswer {
-  const { timestampMs, workerId, sequence, fields } = layout.parse(id);
-  const texts = Object.entries(FORMS).map(([name, form]) => [name, form.encode(id)] as const);
-  return {
-    id: String(id),
-    timestampMs,
-    workerId,
-    sequence,
-    values: fields,
-    texts: Object.fromEntries(texts),
-  };
 }

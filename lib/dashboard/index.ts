@@ -46,10 +46,7 @@ export interface SnowflakeDashboardOptions {
   readonly imports?: ModuleMetadata['imports'] | undefined;
 }
 
-interface DashboardConfig {
-  readonly guards: readonly DashboardGuard[] | 'global';
-  readonly path: string;
-}
+type DashboardConfig = ReturnType<typeof resolveDashboardOptions>;
 
 /** The token of the options; not provided if the module is imported without forRoot(). */
 const DASHBOARD_CONFIG = Symbol.for('nestjs-snowflake:dashboard');
@@ -64,7 +61,7 @@ const PATH = /^\/?(?!\.{1,2}(\/|$))[\w.~-]+(\/(?!\.{1,2}(\/|$))[\w.~-]+)*\/?$/;
 const BEFORE = 'SnowflakeDashboardModule cannot start. ';
 
 /** @throws SnowflakeError CONFIG_INVALID with every error in `details.faults`. */
-function resolveDashboardOptions(options: SnowflakeDashboardOptions): DashboardConfig {
+function resolveDashboardOptions(options: SnowflakeDashboardOptions) {
   if (typeof options !== 'object' || options === null) {
     throw refused([`Expected the options to be an object, got ${format(options)}.`], BEFORE);
   }
@@ -159,7 +156,12 @@ export class SnowflakeDashboardModule implements OnModuleInit {
     if (this.config === undefined) {
       faults.push('Import SnowflakeDashboardModule.forRoot({ guards: [...] }), not the class.');
     }
-    if (this.config?.guards === 'global' && !this.hasGlobalGuard()) {
+    const { application } = this;
+    const globalGuards = [
+      ...application.getGlobalGuards(),
+      ...application.getGlobalRequestGuards(),
+    ];
+    if (this.config?.guards === 'global' && globalGuards.length === 0) {
       faults.push(
         "`guards: 'global'` relies on the guards of the whole application, and there are none. " +
           'Provide one as APP_GUARD or with app.useGlobalGuards(), or list `guards`.',
@@ -169,11 +171,6 @@ export class SnowflakeDashboardModule implements OnModuleInit {
       faults.push('There is no generator to show. Import SnowflakeModule.forRoot(...) too.');
     }
     refuse(faults, BEFORE);
-  }
-
-  private hasGlobalGuard(): boolean {
-    const { application } = this;
-    return application.getGlobalGuards().length + application.getGlobalRequestGuards().length > 0;
   }
 }
 

@@ -31,24 +31,51 @@ import {
 const ASKED_EVERY_MS = 1000;
 const WAITED_MS_MAX = 3000;
 
+/** Rows of a list, and the reason why some or all are missing. */
+interface Listed<Row> {
+  readonly rows: readonly Row[];
+  readonly problem?: string | undefined;
+}
+
 /**
  * Shares each response of a store among all readers within a second.
  *
- * @param silent the reply if the store does not respond in time
+ * @param ask its errors follow `failed` on the page
+ * @param silent the problem if the store does not respond in time
  */
-function shared<T>(ask: (nowMs: number) => Promise<T>, silent: T, timers: Timers) {
+function shared<Row>(
+  ask: (nowMs: number) => Promise<Listed<Row>>,
+  { silent, failed }: { silent: string; failed: string },
+  timers: Timers = systemTimers,
+) {
   let askedAtMs = -Infinity;
   let isOpen = false;
-  let answer: Promise<T> | undefined;
-  return (nowMs: number): Promise<T> => {
+  let answer: Promise<Listed<Row>> | undefined;
+  const faulty = (problem: string): Listed<Row> => ({ rows: [], problem });
+  const refused = (error: unknown) =>
+    faulty(`${failed} ${printable(withoutSecrets(errorText(error)))}`);
+  return (nowMs: number): Promise<Listed<Row>> => {
     // A clock that was set back must not delay the next request.
     const isDue = Math.abs(nowMs - askedAtMs) >= ASKED_EVERY_MS;
     if (answer !== undefined && (isOpen || !isDue)) return answer;
     [askedAtMs, isOpen] = [nowMs, true];
-    const asked = ask(nowMs).finally(() => (isOpen = false));
-    answer = withinLimit(asked, { timers, ms: WAITED_MS_MAX, over: () => silent });
+    const asked = ask(nowMs)
+      .catch(refused)
+      .finally(() => (isOpen = false));
+    answer = withinLimit(asked, { timers, ms: WAITED_MS_MAX, over: () => faulty(silent) });
     return answer;
   };
+}
+
+/** The first rows of a longer list. */
+function firstOf<Record, Row>(
+  records: readonly Record[],
+  max: number,
+  view: (record: Record) => Row,
+  tooMany: string,
+): Listed<Row> {
+  const rows = records.slice(0, max).map(view);
+  return records.length > max ? { rows, problem: tooMany } : { rows };
 }
 
 /*
@@ -65,56 +92,46 @@ const TOO_MANY_WORKERS =
   `Only ${WORKERS_SHOWN_MAX.toLocaleString('en-US')} of the worker ids in the registry are ` +
   'shown. The command `snowflake workers` lists all of them.';
 const NO_LIST = 'This support cannot list who holds which worker id.';
-const SUPPORT_SILENT = `The store did not answer within ${WAITED_MS_MAX / 1000} s.`;
+const WORKERS = {
+  silent: `The store did not answer within ${WAITED_MS_MAX / 1000} s.`,
+  failed: 'The list of holders could not be read.',
+};
 const FIXED =
   'The worker id comes from the configuration. There is no store, so it is unknown whether ' +
   'another process has the same number.';
 
-export class WorkerList {
-  readonly read: (nowMs: number) => Promise<WorkersAnswer>;
-
-  /** @param own this process, the only holder of its worker ID if there is no store */
-  constructor(
-    private readonly support: Pick<IDistributedSupport, 'workers'> | undefined,
-    timers: Timers,
-    private readonly own: HolderView,
-  ) {
-    this.read = shared((nowMs) => this.ask(nowMs), faulty(SUPPORT_SILENT), timers);
-  }
-
-  private async ask(nowMs: number): Promise<WorkersAnswer> {
-    try {
-      const records = await this.support?.workers?.(WORKERS_SHOWN_MAX + 1);
-      return Array.isArray(records) ? this.answerOf(records, nowMs) : faulty(NO_LIST);
-    } catch (error) {
-      return faulty(
-        `The list of holders could not be read. ${printable(withoutSecrets(errorText(error)))}`,
-      );
-    }
-  }
-
-  private answerOf(records: readonly WorkerRecord[], hostNowMs: number): WorkersAnswer {
-    const fixed = records.filter(({ ceilingMs }) => ceilingMs === Infinity);
-    if (fixed.length > 0) return { workers: fixed.map(this.fixedView), problem: FIXED };
-    const running = records.find(({ freeInMs }) => freeInMs > 0);
-    // Ages use the store's clock, whose time follows from a ceiling in the future.
-    const nowMs = running === undefined ? hostNowMs : running.ceilingMs - running.freeInMs;
-    const workers = records
-      .slice(0, WORKERS_SHOWN_MAX)
-      .flatMap((record) => workerView(record, nowMs) ?? []);
-    return records.length > WORKERS_SHOWN_MAX
-      ? { workers, problem: TOO_MANY_WORKERS }
-      : { workers };
-  }
-
-  private readonly fixedView = ({ workerId }: WorkerRecord): WorkerView => ({
-    workerId,
-    state: 'fixed',
-    holder: this.own,
-  });
+/** @param own this process, the only holder of its worker ID if there is no store */
+export function workerList(
+  support: Pick<IDistributedSupport, 'workers'> | undefined,
+  own: HolderView,
+  timers?: Timers,
+): (nowMs: number) => Promise<WorkersAnswer> {
+  const listed = shared<WorkerView>(
+    async (hostNowMs) => {
+      const records = await support?.workers?.(WORKERS_SHOWN_MAX + 1);
+      if (!Array.isArray(records)) return { rows: [], problem: NO_LIST };
+      const fixed = records.filter(({ ceilingMs }) => ceilingMs === Infinity);
+      if (fixed.length > 0) {
+        const rows = fixed.map(
+          ({ workerId }) => ({ workerId, state: 'fixed', holder: own }) as const,
+        );
+        return { rows, problem: FIXED };
+      }
+      const running = records.find(({ freeInMs }) => freeInMs > 0);
+      // Ages use the store's clock, whose time follows from a ceiling in the future.
+      const nowMs = running === undefined ? hostNowMs : running.ceilingMs - running.freeInMs;
+      const view = (record: WorkerRecord) => workerView(record, nowMs) ?? [];
+      const { rows, ...rest } = firstOf(records, WORKERS_SHOWN_MAX, view, TOO_MANY_WORKERS);
+      return { rows: rows.flat(), ...rest };
+    },
+    WORKERS,
+    timers,
+  );
+  return async (nowMs) => {
+    const { rows: workers, ...rest } = await listed(nowMs);
+    return { workers, ...rest };
+  };
 }
-
-const faulty = (problem: string): WorkersAnswer => ({ workers: [], problem });
 
 /** Undefined for a free worker ID that was used before. */
 function workerView(record: WorkerRecord, nowMs: number): WorkerView | undefined {
@@ -155,7 +172,7 @@ export interface DashboardGenerator {
   readonly location: string;
   readonly application: string;
   readonly leaseTtlMs?: number | undefined;
-  readonly workers: WorkerList;
+  readonly workers: ReturnType<typeof workerList>;
 }
 
 @Injectable()
@@ -183,7 +200,7 @@ export class DashboardGenerators {
 function listedGenerator({ name, idMaker: ids, support, engine }: RunParts): DashboardGenerator {
   const { location, identity, leaseTtlMs } = engine;
   const own = identity.label();
-  const workers = new WorkerList(support, systemTimers, own);
+  const workers = workerList(support, own);
   return { name, ids, location, application: own.application, leaseTtlMs, workers };
 }
 
@@ -197,50 +214,28 @@ const LOCKS_SILENT = `The store of the locks did not answer within ${WAITED_MS_M
 const TOO_MANY_LOCKS =
   `Only ${LOCKS_SHOWN_MAX} locks are shown. ` + 'The command `snowflake locks` lists more.';
 
-type Listed = Pick<LocksAnswer, 'locks' | 'problem'>;
-
-class LockList {
-  private readonly listed: (nowMs: number) => Promise<Listed>;
-
-  constructor(
-    private readonly locks: Pick<DistributedLock, 'status' | 'list'>,
-    timers: Timers,
-  ) {
-    this.listed = shared(() => this.ask(), { locks: [], problem: LOCKS_SILENT }, timers);
-  }
-
-  async read(): Promise<LocksAnswer> {
-    const listed = await this.listed(monotonicClock.now());
-    const { location, held, waitingCount, counts } = this.locks.status;
+function lockList(locks: Pick<DistributedLock, 'status' | 'list'>): () => Promise<LocksAnswer> {
+  // Other processes wrote the names, so they are made printable.
+  const view = ({ lock, label, token, sinceMs, leftMs, isKept }: LockRecord): LockView => ({
+    lock: formatName(lock),
+    state: isKept ? 'kept' : 'held',
+    isOwn: locks.status.held.some((held) => held.lock === lock && held.token === token),
+    by: formatName(label),
+    token: String(token),
+    sinceMs,
+    leftMs,
+  });
+  const listed = shared(
+    async () => firstOf(await locks.list(), LOCKS_SHOWN_MAX, view, TOO_MANY_LOCKS),
+    { silent: LOCKS_SILENT, failed: 'The locks could not be read.' },
+  );
+  return async () => {
+    const { rows, ...rest } = await listed(monotonicClock.now());
+    const { location, held, waitingCount, counts } = locks.status;
     const { acquired, refused, unavailable, lost } = counts;
     const own = { held: held.length, waiting: waitingCount, acquired, refused, unavailable, lost };
-    return { location, own, ...listed };
-  }
-
-  private async ask(): Promise<Listed> {
-    try {
-      const records = await this.locks.list();
-      const locks = records.slice(0, LOCKS_SHOWN_MAX).map((record) => this.view(record));
-      return records.length > LOCKS_SHOWN_MAX ? { locks, problem: TOO_MANY_LOCKS } : { locks };
-    } catch (error) {
-      const problem = `The locks could not be read. ${printable(withoutSecrets(errorText(error)))}`;
-      return { locks: [], problem };
-    }
-  }
-
-  /** Other processes wrote the names, so they are made printable. */
-  private view({ lock, label, token, sinceMs, leftMs, isKept }: LockRecord): LockView {
-    const own = this.locks.status.held.some((held) => held.lock === lock && held.token === token);
-    return {
-      lock: formatName(lock),
-      state: isKept ? 'kept' : 'held',
-      isOwn: own,
-      by: formatName(label),
-      token: String(token),
-      sinceMs,
-      leftMs,
-    };
-  }
+    return { location, own, locks: rows, ...rest };
+  };
 }
 
 /*
@@ -252,30 +247,15 @@ const LATE_MS = 10_000;
 const TOO_MANY_JOBS =
   `Only ${LOCKS_SHOWN_MAX} jobs are shown. ` + 'The command `snowflake cron` lists more.';
 
-class JobList {
-  private readonly listed: (nowMs: number) => Promise<JobsAnswer>;
-
-  constructor(
-    private readonly jobs: Pick<CronJobs, 'records'>,
-    timers: Timers,
-  ) {
-    this.listed = shared(() => this.ask(), { jobs: [], problem: LOCKS_SILENT }, timers);
-  }
-
-  read(): Promise<JobsAnswer> {
-    return this.listed(monotonicClock.now());
-  }
-
-  private async ask(): Promise<JobsAnswer> {
-    try {
-      const records = await this.jobs.records();
-      const jobs = records.slice(0, LOCKS_SHOWN_MAX).map(jobView);
-      return records.length > LOCKS_SHOWN_MAX ? { jobs, problem: TOO_MANY_JOBS } : { jobs };
-    } catch (error) {
-      const problem = `The jobs could not be read. ${printable(withoutSecrets(errorText(error)))}`;
-      return { jobs: [], problem };
-    }
-  }
+function jobList(jobs: Pick<CronJobs, 'records'>): () => Promise<JobsAnswer> {
+  const listed = shared(
+    async () => firstOf(await jobs.records(), LOCKS_SHOWN_MAX, jobView, TOO_MANY_JOBS),
+    { silent: LOCKS_SILENT, failed: 'The jobs could not be read.' },
+  );
+  return async () => {
+    const { rows, ...rest } = await listed(monotonicClock.now());
+    return { jobs: rows, ...rest };
+  };
 }
 
 /** Other processes wrote the texts, so they are made printable. */
@@ -285,14 +265,14 @@ function jobView({ job, schedule, runs: [last], nextMs }: CronJobRecord): JobVie
   return {
     job: formatName(job),
     schedule: printable(schedule),
-    last: last && { ...runView(last), by: formatName(last.by) },
+    last: last && runView(last),
     nextMs,
     lateMs: isLate ? overdueMs : undefined,
   };
 }
 
 function runView({ tickMs, startedAtMs, tookMs, outcome, by, skippedCount }: CronRunRecord) {
-  return { tickMs, startedAtMs, tookMs, outcome, by, skippedCount };
+  return { tickMs, startedAtMs, tookMs, outcome, by: formatName(by), skippedCount };
 }
 
 /*
@@ -302,24 +282,18 @@ function runView({ tickMs, startedAtMs, tookMs, outcome, by, skippedCount }: Cro
 
 @Injectable()
 export class DashboardLocks {
-  private found: { readonly list?: LockList; readonly jobs?: JobList } | undefined;
+  private found: ReturnType<DashboardLocks['find']> | undefined;
 
   constructor(private readonly discovery: DiscoveryService) {}
 
   /** Undefined if the application has none. */
-  get list(): LockList | undefined {
-    return (this.found ??= this.find()).list;
+  get lists() {
+    return (this.found ??= this.find()).lists;
   }
 
-  get jobs(): JobList | undefined {
-    return (this.found ??= this.find()).jobs;
-  }
-
-  private find(): { readonly list?: LockList; readonly jobs?: JobList } {
+  private find() {
     const provider = this.discovery.getProviders().find(({ token }) => token === LOCK_LIFECYCLE);
     const found = provider?.instance as { locks: DistributedLock; jobs: CronJobs } | undefined;
-    if (found === undefined) return {};
-    const list = new LockList(found.locks, systemTimers);
-    return { list, jobs: new JobList(found.jobs, systemTimers) };
+    return { lists: found && { locks: lockList(found.locks), jobs: jobList(found.jobs) } };
   }
 }

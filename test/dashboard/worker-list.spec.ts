@@ -17,7 +17,7 @@ import {
 } from 'nestjs-snowflake/dashboard';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import { generatorView } from '../../lib/dashboard/dashboard.controller.js';
-import { WorkerList } from '../../lib/dashboard/store-lists.js';
+import { workerList } from '../../lib/dashboard/store-lists.js';
 import { anybody, leaseAs, showApp } from './shown-app.js';
 
 const HOUR_MS = 3_600_000;
@@ -26,8 +26,8 @@ const OWN = { host: 'here', pid: 7, application: '' };
 function startList() {
   const time = new SettableTime();
   const support = new MemorySupport({ clock: time });
-  const list = new WorkerList(support, time, OWN);
-  return { time, support, list, read: () => list.read(time.now()) };
+  const list = workerList(support, OWN, time);
+  return { time, support, list, read: () => list(time.now()) };
 }
 
 const inOrder = <T extends { readonly workerId: number }>(records: readonly T[]): T[] =>
@@ -88,14 +88,14 @@ describe('the list of workers', () => {
     const { time, support } = startList();
     let asked = 0;
     const counting = { workers: () => (asked++, support.workers()) };
-    const list = new WorkerList(counting, time, OWN);
-    await Promise.all(Array.from({ length: 50 }, () => list.read(time.now())));
+    const list = workerList(counting, OWN, time);
+    await Promise.all(Array.from({ length: 50 }, () => list(time.now())));
     expect(asked).toBe(1);
-    await list.read(time.now() + 999);
+    await list(time.now() + 999);
     expect(asked).toBe(1);
-    await list.read(time.now() + 1000);
+    await list(time.now() + 1000);
     expect(asked).toBe(2);
-    await list.read(time.now() - HOUR_MS);
+    await list(time.now() - HOUR_MS);
     expect(asked).toBe(3);
   });
 
@@ -109,13 +109,13 @@ describe('the list of workers', () => {
     ['returning no list', async () => 'nothing' as never, 'cannot list who holds'],
     ['without a list', undefined, 'cannot list who holds which worker id'],
   ])('reports that a store is %s', async (_how, workers, problem) => {
-    const list = new WorkerList({ workers } as object, new SettableTime(), OWN);
-    expect(await list.read(0)).toEqual({ workers: [], problem: expect.stringContaining(problem) });
+    const list = workerList({ workers } as object, OWN, new SettableTime());
+    expect(await list(0)).toEqual({ workers: [], problem: expect.stringContaining(problem) });
   });
 
   it('names this process as the holder of a static worker id', async () => {
-    const list = new WorkerList(new StaticSupport(7), new SettableTime(), OWN);
-    expect(await list.read(0)).toEqual({
+    const list = workerList(new StaticSupport(7), OWN, new SettableTime());
+    expect(await list(0)).toEqual({
       workers: [{ workerId: 7, state: 'fixed', holder: OWN }],
       problem: expect.stringContaining('unknown whether another process has the same number'),
     });
@@ -130,20 +130,20 @@ describe('the list of workers', () => {
         return support.workers();
       },
     };
-    const list = new WorkerList(hanging, time, OWN);
-    const first = list.read(time.now());
+    const list = workerList(hanging, OWN, time);
+    const first = list(time.now());
     await time.advance(2999);
-    const second = list.read(time.now());
+    const second = list(time.now());
     await time.advance(1);
     const silent = { workers: [], problem: 'The store did not answer within 3 s.' };
     expect([await first, await second]).toEqual([silent, silent]);
     await time.advance(60_000);
-    expect(await list.read(time.now())).toEqual(silent);
+    expect(await list(time.now())).toEqual(silent);
     expect(answers).toHaveLength(1);
     expect(time.timerCount).toBe(0);
     answers[0]!();
     await time.advance(1000);
-    const next = list.read(time.now());
+    const next = list(time.now());
     answers[1]!();
     expect(await next).toEqual({ workers: [] });
   });
@@ -154,10 +154,10 @@ describe('the list of workers', () => {
     const failing = {
       workers: async () => (isAway ? Promise.reject(new Error('away')) : support.workers()),
     };
-    const list = new WorkerList(failing, time, OWN);
-    expect((await list.read(time.now())).problem).toContain('away');
+    const list = workerList(failing, OWN, time);
+    expect((await list(time.now())).problem).toContain('away');
     isAway = false;
-    expect(await list.read(time.now() + 1000)).toEqual({ workers: [] });
+    expect(await list(time.now() + 1000)).toEqual({ workers: [] });
   });
 });
 

@@ -8,7 +8,13 @@ import { isDecimalId } from '../core/text/decimal.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { formatUrl } from '../messages.js';
 import { later, nearest, type Check } from '../options.js';
-import type { ExitCode, Environment, Terminal } from './terminal.js';
+import {
+  lineChunks,
+  type ExitCode,
+  type Environment,
+  type Painted,
+  type Terminal,
+} from './terminal.js';
 
 export interface OptionSpecs {
   readonly [name: string]: {
@@ -20,19 +26,6 @@ export interface OptionSpecs {
     /** The command does not run without the option. */
     readonly isRequired?: boolean;
   };
-}
-
-/** The command line, read and checked. */
-export interface Options {
-  /** The arguments that are not options. */
-  readonly words: readonly string[];
-  flag(name: string): boolean;
-  text(name: string): string | undefined;
-  texts(name: string): readonly string[];
-  /** A whole number from 0 up. @throws SnowflakeError CONFIG_INVALID */
-  whole(name: string, check?: Check): number | undefined;
-  /** A duration in ms. @throws SnowflakeError CONFIG_INVALID */
-  duration(name: string, check?: Check): number | undefined;
 }
 
 export interface Call {
@@ -88,7 +81,9 @@ export function quoted(text = ''): string {
 
 export const HELP_OPTION: OptionSpecs = { help: { says: 'show this text' } };
 
-class ReadOptions implements Options {
+/** The command line, read and checked. */
+export class Options {
+  /** @param words the arguments that are not options */
   constructor(
     private readonly given: Readonly<Record<string, unknown>>,
     readonly words: readonly string[],
@@ -106,10 +101,12 @@ class ReadOptions implements Options {
     return (this.given[name] as string[] | undefined) ?? [];
   }
 
+  /** A whole number from 0 up. @throws SnowflakeError CONFIG_INVALID */
   whole(name: string, check?: Check): number | undefined {
     return this.checked(name, readWhole, check);
   }
 
+  /** A duration in ms. @throws SnowflakeError CONFIG_INVALID */
   duration(name: string, check?: Check): number | undefined {
     return this.checked(name, readDuration, check);
   }
@@ -136,24 +133,19 @@ export function readOptions(command: Command, args: readonly string[]): Options 
   const specs = { ...command.options, ...HELP_OPTION };
   const { values, positionals } = parse(specs, args);
   checkArguments(command, values, positionals);
-  return new ReadOptions(values, positionals);
+  return new Options(values, positionals);
 }
 
 /** parseArgs reads a negative number as an option, but no option here starts with a digit. */
 const NEGATIVE = /^-\d/;
 const SHIELD = '\0';
 
-const bareWord = (word: string): string => (word.startsWith(SHIELD) ? word.slice(1) : word);
-
-function bare(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const bareValue = (value: unknown): unknown =>
-    Array.isArray(value) ? value.map(bareValue) : isText(value) ? bareWord(value) : value;
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [name, bareValue(value)]),
-  );
+/** Removes the shield from the words of parsed arguments. */
+function bare<T>(parsed: T): T {
+  const unshielded = (_: string, value: unknown): unknown =>
+    typeof value === 'string' && value.startsWith(SHIELD) ? value.slice(1) : value;
+  return JSON.parse(JSON.stringify(parsed), unshielded) as T;
 }
-
-const isText = (value: unknown): value is string => typeof value === 'string';
 
 function parse(specs: OptionSpecs, args: readonly string[]) {
   const options = Object.entries(specs).map(([name, { value, multiple = false }]) => {
@@ -167,7 +159,7 @@ function parse(specs: OptionSpecs, args: readonly string[]) {
       allowPositionals: true,
       strict: true,
     });
-    return { values: bare(values), positionals: positionals.map(bareWord) };
+    return bare({ values: { ...values }, positionals });
   } catch (error) {
     throw argumentFault((error as Error).message, Object.keys(specs));
   }
@@ -301,6 +293,55 @@ export function spanText(ms: number): string {
   if (ms < 2 * DAY_MS) return `${Math.round(ms / HOUR_MS)} h`;
   if (ms < 2 * YEAR_MS) return `${Math.round(ms / DAY_MS)} days`;
   return `${(ms / YEAR_MS).toFixed(1)} years`;
+}
+
+/** Prints an object with --json, and lines without it. */
+export async function show(
+  { options, terminal }: Call,
+  record: object,
+  ...lines: readonly (string | Painted)[]
+): Promise<0> {
+  if (options.flag('json')) await terminal.printJson(record);
+  else await terminal.print(...lines);
+  return 0;
+}
+
+/**
+ * Answers each argument, or without arguments each line of standard input.
+ *
+ * Guarantee: memory holds one chunk. A fault names the number of its line, and the other lines are
+ * still answered.
+ *
+ * @param answerTo returns lines to print, or the fault
+ */
+export async function answerLines(
+  call: Call,
+  what: string,
+  answerTo: (text: string) => readonly string[] | string,
+): Promise<ExitCode> {
+  const { terminal, options } = call;
+  const { words } = options;
+  let lineNumber = 0;
+  let count = 0;
+  let code: ExitCode = 0;
+  for await (const chunk of words.length > 0 ? [words] : lineChunks(terminal.stdin)) {
+    const said: string[] = [];
+    const faults: string[] = [];
+    for (const line of chunk) {
+      lineNumber++;
+      const text = line.trim();
+      if (text === '') continue;
+      count++;
+      const answer = answerTo(text);
+      if (typeof answer !== 'string') said.push(...answer);
+      else faults.push(words.length > 0 ? answer : `line ${lineNumber}: ${answer}`);
+    }
+    await terminal.print(...said);
+    if (faults.length > 0) code = 1;
+    for (const fault of faults) await failed(call, fault);
+    if (terminal.isUnread) break;
+  }
+  return count > 0 ? code : failed(call, `there are no ${what} on standard input.`);
 }
 
 /** Reports why a command failed. @returns its exit code */

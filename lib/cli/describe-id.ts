@@ -35,53 +35,38 @@ export function idLines(layout: BitLayout, id: bigint, title: string): string[] 
  * Each of the 64 bits is in exactly one cell, the most significant on the left.
  */
 
-interface Cell {
-  readonly positions: string;
-  /** The text of each line of the diagram. */
-  readonly lines: readonly string[];
-}
-
 /** @param values the fields of an ID; without them, the diagram shows only the layout */
 export function bitDiagram(layout: BitLayout, values?: Readonly<Record<string, number>>): string[] {
   const cells = layout.fields.map(({ name, bits, shift }) => {
     const value = values?.[name];
-    const lines = [`${bits} ${name}`];
-    if (value !== undefined) lines.push(value.toString(2).padStart(bits, '0'), String(value));
-    return cellOf(lines, shift + bits - 1, shift);
+    const shown = value === undefined ? [] : [value.toString(2).padStart(bits, '0'), String(value)];
+    return { high: shift + bits - 1, low: shift, lines: [`${bits} ${name}`, ...shown] };
   });
-  const { totalBits } = layout;
-  if (totalBits < 64) cells.unshift(unusedCell(64 - totalBits, values !== undefined));
-  const rule = `+${cells.map(({ positions }) => '-'.repeat(positions.length + 2)).join('+')}+`;
-  const lineCount = values === undefined ? 1 : 3;
+  // The sign bit, which is always 0, and the bits above the fields of a shorter layout.
+  const unused = 64 - layout.totalBits;
+  if (unused > 0) {
+    const name = unused === 1 ? '' : `${unused} unused`;
+    const shown = values === undefined ? [] : ['0'.repeat(unused), ''];
+    cells.unshift({ high: 63, low: layout.totalBits, lines: [name, ...shown] });
+  }
+  const columns = cells.map(({ high, low, lines }) => {
+    const last = high === low ? '' : String(low);
+    const ends = `${high} ${last}`.trim();
+    const width = Math.max(ends.length, ...lines.map(({ length }) => length));
+    const positions = String(high).padEnd(width - last.length) + last;
+    return [positions, ...lines.map((line) => line.padEnd(width))];
+  });
+  const rule = `+${columns.map(([positions]) => '-'.repeat(positions!.length + 2)).join('+')}+`;
+  const [positions = '', ...rows] = columns[0]!.map((_, at) =>
+    columns.map((column) => ` ${column[at]} `).join('|'),
+  );
   return [
-    cells
-      .map(({ positions }) => `  ${positions} `)
-      .join('')
-      .trimEnd(),
+    ` ${positions.replaceAll('|', ' ')}`.trimEnd(),
     rule,
-    ...Array.from(
-      { length: lineCount },
-      (_, at) => `|${cells.map((cell) => ` ${textOf(cell, at)} `).join('|')}|`,
-    ),
+    ...rows.map((row) => `|${row}|`),
     rule,
   ];
 }
-
-/** The sign bit, which is always 0, and the bits above the fields of a shorter layout. */
-function unusedCell(bits: number, hasValues: boolean): Cell {
-  const name = bits === 1 ? '' : `${bits} unused`;
-  return cellOf(hasValues ? [name, '0'.repeat(bits)] : [name], 63, 64 - bits);
-}
-
-function cellOf(lines: readonly string[], high: number, low: number): Cell {
-  const ends = high === low ? [String(high)] : [String(high), String(low)];
-  const width = Math.max(ends.join(' ').length, ...lines.map(({ length }) => length));
-  const [first = '', last = ''] = ends;
-  return { positions: first.padEnd(width - last.length) + last, lines };
-}
-
-const textOf = ({ positions, lines }: Cell, at: number): string =>
-  (lines[at] ?? '').padEnd(positions.length);
 
 /*
  * The presets that an ID can belong to. They are lines under the parts of an ID that `snowflake

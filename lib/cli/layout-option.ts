@@ -3,18 +3,10 @@
  *
  * The layout itself words its errors. For an unknown name, the message suggests the closest preset.
  */
-import { BitLayout, layouts, moveAfter, type Epoch, type FieldSpec } from '../core/index.js';
+import { BitLayout, layouts, type Epoch, type FieldSpec } from '../core/index.js';
 import { readFingerprint } from '../core/layout/layout-fields.js';
 import { suggestion } from '../options.js';
-import {
-  quoted,
-  usageFault,
-  wholeOf,
-  type Options,
-  type OptionSpecs,
-  spanText,
-} from './command.js';
-import { wrapped } from './terminal.js';
+import { quoted, usageFault, wholeOf, type Options, type OptionSpecs } from './command.js';
 
 /** Short runs of letters and digits: neither a URL nor a password. */
 const LIKE_FINGERPRINT =
@@ -100,123 +92,4 @@ export function readFields(text: string): FieldSpec[] {
     }
     return [name, bits, ...roles] as unknown as FieldSpec;
   });
-}
-
-/*
- * States whether IDs of a layout can follow existing IDs, in words and as JSON. moveAfter() of core
- * decides; this part explains the consequences.
- */
-
-interface AfterFacts {
-  readonly after: string;
-  readonly isSafe: boolean;
-  /** null means never. */
-  readonly safeFrom: string | null;
-  readonly epochMax: string | null;
-}
-
-/** No integer column has more digits than this. */
-const MAX_ID = /^(0|[1-9]\d{0,29})$/;
-
-/** @throws SnowflakeError CONFIG_INVALID */
-export function readMaxId(text: string | undefined): bigint | undefined {
-  if (text === undefined) return undefined;
-  if (MAX_ID.test(text)) return BigInt(text);
-  throw usageFault(`Expected --after to be the largest id that exists, got ${quoted(text)}.`);
-}
-
-export function afterFacts(layout: BitLayout, maxId: bigint, nowMs: number): AfterFacts {
-  const { isSafe, safeFrom, epochMax } = moveAfter(layout, maxId, nowMs);
-  return {
-    after: String(maxId),
-    isSafe,
-    safeFrom: safeFrom?.toISOString() ?? null,
-    epochMax: epochMax?.toISOString() ?? null,
-  };
-}
-
-/** Adds a row to the facts of the layout, if --after is given. */
-export function afterRow(facts: AfterFacts | undefined): (readonly [string, string])[] {
-  if (facts === undefined) return [];
-  const { isSafe, safeFrom } = facts;
-  const when = safeFrom === null ? 'never' : `${isSafe ? 'since' : 'from'} ${safeFrom}`;
-  return [['above the old ids', when]];
-}
-
-export function afterAdvice(facts: AfterFacts): string[] {
-  return sentencesOf(facts).flatMap((sentence) => wrapped(sentence));
-}
-
-function sentencesOf(facts: AfterFacts): string[] {
-  const { after, isSafe, safeFrom, epochMax } = facts;
-  if (isSafe) {
-    return [
-      `Safe: every id made from now on is above ${after}, whatever system made that one.`,
-      'Read it again after the last process of the old system has stopped: only then is it the ' +
-        'largest.',
-    ];
-  }
-  const verdict =
-    safeFrom === null
-      ? `Not safe: ids of this layout are never all above ${after}, so one can equal an old one.`
-      : `Not safe before ${safeFrom}: until then an id of this layout can equal an old one.`;
-  if (epochMax === null) {
-    return [verdict, 'No epoch since 1970 makes it safe either: take a layout with more bits.'];
-  }
-  return [
-    verdict,
-    `With an epoch of ${epochMax} or earlier they are safe now. An earlier epoch also means an ` +
-      `earlier last date: see it with --epoch.`,
-  ];
-}
-
-/*
- * The limits of a layout in numbers: its lifetime, its workers and its ID rate.
- */
-
-/** A JavaScript number with more bits is not exact. */
-const NUMBER_BITS = 53;
-
-interface LayoutFacts {
-  readonly fingerprint: string;
-  readonly bits: number;
-  readonly unitMs: number;
-  readonly epoch: string;
-  readonly lastDate: string;
-  readonly lifetimeMs: number;
-  readonly workers: number;
-  readonly idsPerSecondAndWorker: number;
-  readonly fitsNumber: boolean;
-}
-
-export function layoutFacts(layout: BitLayout): LayoutFacts {
-  const workers = layout.workerIdMax + 1;
-  return {
-    fingerprint: layout.fingerprint,
-    bits: layout.totalBits,
-    unitMs: layout.unitMs,
-    epoch: new Date(layout.epochMs).toISOString(),
-    lastDate: layout.lastDate.toISOString(),
-    lifetimeMs: layout.lifetimeMs,
-    workers,
-    idsPerSecondAndWorker: layout.idsPerSecond,
-    fitsNumber: layout.totalBits <= NUMBER_BITS,
-  };
-}
-
-/** The facts as cells, each under its label. */
-export function factRows(facts: LayoutFacts): (readonly [label: string, text: string])[] {
-  const count = (number: number) => number.toLocaleString('en-US');
-  const { workers, idsPerSecondAndWorker: rate } = facts;
-  return [
-    ['fingerprint', facts.fingerprint],
-    ['bits', `${facts.bits}${facts.fitsNumber ? ' (fits a JavaScript number)' : ''}`],
-    ['one tick', `${count(facts.unitMs)} ms`],
-    ['epoch', facts.epoch],
-    ['last date', facts.lastDate],
-    ['lifetime', spanText(facts.lifetimeMs)],
-    ['workers', count(workers)],
-    ['ids per s and worker', count(rate)],
-    ['ids per s in total', count(rate * workers)],
-  ];
 }

@@ -36,10 +36,16 @@ export async function run(world: Environment): Promise<ExitCode> {
 async function dispatch(world: Environment, terminal: Terminal): Promise<ExitCode> {
   const { args } = world;
   const [first = ''] = args;
-  if (VERSION_WORDS.includes(first)) return printLines(terminal, [versionOf(world.program)]);
+  if (VERSION_WORDS.includes(first)) {
+    const text = packedFile(world.program, 'package.json') ?? '{}';
+    const { version = 'unknown' } = JSON.parse(text) as { version?: string };
+    await terminal.print(version);
+    return 0;
+  }
   if (asksForHelp(args)) {
     const about = args.filter((word) => word !== 'help' && !HELP_OPTIONS.includes(word));
-    return printLines(terminal, helpAbout(about));
+    await terminal.print(...helpAbout(about));
+    return 0;
   }
   const members = familyOf(first);
   if (args.length === 0 || (args.length === 1 && members.length > 0 && !isCommand(first))) {
@@ -75,11 +81,6 @@ function helpAbout(args: readonly string[]): string[] {
   return isCommand(first) ? [...helpOf(commandOf(args).command), '', ...family] : family;
 }
 
-async function printLines(terminal: Terminal, lines: readonly string[]): Promise<ExitCode> {
-  await terminal.print(...lines);
-  return 0;
-}
-
 /** The subcommands of a command; usually empty. */
 function familyOf(first: string): readonly Command[] {
   return COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
@@ -93,11 +94,8 @@ function isCommand(first: string): boolean {
 /** Finds the command, with or without a subcommand. */
 function commandOf(args: readonly string[]): { command: Command; args: readonly string[] } {
   const [first = '', second = ''] = args;
-  for (const [name, used] of [
-    [`${first} ${second}`, 2],
-    [first, 1],
-  ] as const) {
-    const command = COMMANDS.find((candidate) => candidate.name === name);
+  for (const used of [2, 1]) {
+    const command = COMMANDS.find(({ name }) => name === args.slice(0, used).join(' '));
     if (command !== undefined) return { command, args: args.slice(used) };
   }
   throw unknownCommand(first, second);
@@ -160,12 +158,6 @@ function unforeseen(error: unknown): string {
 
 /** The number of folders from dist/esm/cli/main.js up to the package. */
 const FOLDERS_UP = 4;
-
-function versionOf(program: string | undefined): string {
-  const text = packedFile(program, 'package.json') ?? '{}';
-  const { version = 'unknown' } = JSON.parse(text) as { version?: string };
-  return version;
-}
 
 /** The text of a file in the package that contains the program. */
 function packedFile(program: string | undefined, path: string): string | undefined {

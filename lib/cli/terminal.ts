@@ -20,7 +20,8 @@ export interface Painted {
 
 export class Terminal {
   readonly stdin: Input;
-  private isBroken = false;
+  /** True once the reader of the results, such as `head`, has closed: a command may stop early. */
+  isUnread = false;
 
   constructor(private readonly world: Environment) {
     this.stdin = world.stdin;
@@ -33,16 +34,11 @@ export class Terminal {
   async print(...lines: readonly (string | Painted)[]): Promise<void> {
     const { stdout } = this.world;
     const texts = lines.map((line) => this.format(line, stdout));
-    if (texts.length === 0 || this.isBroken) return;
+    if (texts.length === 0 || this.isUnread) return;
     await write(stdout, `${texts.join('\n')}\n`).catch((error: unknown) => {
-      if (!isBrokenPipe(error)) throw error;
-      this.isBroken = true;
+      if (!BROKEN_PIPE.includes((error as { code?: unknown } | null)?.code)) throw error;
+      this.isUnread = true;
     });
-  }
-
-  /** True once the reader of the results, such as `head`, has closed: a command may stop early. */
-  get isUnread(): boolean {
-    return this.isBroken;
   }
 
   /** Writes a statement line by line, as a database client reads it. */
@@ -73,25 +69,20 @@ export class Terminal {
     const harmless = (text: string) =>
       lineEnd === undefined ? printable(text) : text.split(lineEnd).map(printable).join(lineEnd);
     if (typeof line === 'string') return harmless(line);
+    const { env } = this.world;
     const { colour, text, rest = '' } = line;
-    return paint(stream, this.world.env, colour, printable(text)) + harmless(rest);
+    const isWanted = stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+    const [on, off] = isWanted ? [`\u001b[${COLOURS[colour]}m`, '\u001b[0m'] : ['', ''];
+    return on + printable(text) + off + harmless(rest);
   }
 }
 
-function isBrokenPipe(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return code === 'EPIPE' || code === 'EOF' || code === 'ERR_STREAM_DESTROYED';
-}
+const BROKEN_PIPE: readonly unknown[] = ['EPIPE', 'EOF', 'ERR_STREAM_DESTROYED'];
 
 function write(stream: Output, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));
   });
-}
-
-function paint(stream: Output, env: Environment['env'], colour: Colour, text: string): string {
-  const isWanted = stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
-  return isWanted ? `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : text;
 }
 
 /*

@@ -9,7 +9,7 @@ import { checkNew } from '../../counters/counter-rules.js';
 import type { CounterRecord, NewCounter } from '../../counters/counter-store.js';
 import { formatName } from '../../messages.js';
 import { changeCommand, UNCHANGED } from '../change-command.js';
-import { failed, quoted, spanText, usageFault, type Call, type Command } from '../command.js';
+import { failed, quoted, show, spanText, usageFault, type Call, type Command } from '../command.js';
 import { listCommand } from '../list-command.js';
 import { SUPPORT_OPTIONS, withCounters, type NamedCounters } from '../store/stores.js';
 import { tableLines, type ExitCode } from '../terminal.js';
@@ -53,9 +53,7 @@ export const countersInspect: Command = {
       }
       const advice = (await limited(store.advice?.() ?? Promise.resolve([]))) ?? [];
       const notes = advice.map((text) => `Note: ${text}`);
-      if (call.options.flag('json')) await call.terminal.printJson(jsonOf(record));
-      else await call.terminal.print(...counterLines(record, location), ...notes);
-      return 0;
+      return show(call, jsonOf(record), ...counterLines(record, location), ...notes);
     }),
 };
 

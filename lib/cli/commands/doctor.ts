@@ -7,7 +7,7 @@
 import { isSnowflakeError } from '../../errors.js';
 import type { Finding, Level, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { GIVEN_LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
-import { DOCS_URL, failed, quoted, usageFault, type Call, type Command } from '../command.js';
+import { DOCS_URL, failed, quoted, show, usageFault, type Call, type Command } from '../command.js';
 import { measure, registryFindings } from '../store/registry-findings.js';
 import { isStoreNamed, REGIONS_OPTION, SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import { wrapped, type ExitCode, type Colour, type Painted } from '../terminal.js';
@@ -47,11 +47,19 @@ export const doctor: Command = {
     const { terminal, options } = call;
     const layout = namesLayout(options) ? layoutFrom(options) : undefined;
     // An invalid URL is rejected before any store is read.
-    for (const option of OTHERS) {
+    for (const { option } of COMPARED) {
       if (isStoreNamed(call, option)) await withStore(call, async () => undefined, option);
     }
     return withStore(call, async (store) => {
-      const found = await examine(store, call, layout?.fingerprint);
+      const found = await reached('connection', async () => {
+        const { view, findings } = await measure(store);
+        return [
+          ...findings,
+          ...(await store.findings()),
+          ...registryFindings(view, layout?.fingerprint),
+          ...(await compared(store, view, call)),
+        ];
+      });
       for (const finding of found) {
         if (options.flag('json')) await terminal.printJson(finding);
         else await terminal.print(lineOf(finding));
@@ -60,22 +68,6 @@ export const doctor: Command = {
     });
   },
 };
-
-async function examine(
-  store: RegistryInspector,
-  call: Call,
-  fingerprint: string | undefined,
-): Promise<Finding[]> {
-  return reached('connection', async () => {
-    const { view, findings } = await measure(store);
-    return [
-      ...findings,
-      ...(await store.findings()),
-      ...registryFindings(view, fingerprint),
-      ...(await compared(store, view, call)),
-    ];
-  });
-}
 
 /** An unreachable store is a finding; a wrong URL is a mistake in the command line. */
 async function reached(topic: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
@@ -87,12 +79,10 @@ async function reached(topic: string, look: () => Promise<Finding[]>): Promise<F
   }
 }
 
-const COMPARED = {
-  regions: ['regions', regionFindings],
-  against: ['two stores', againstFindings],
-} as const;
-
-const OTHERS = ['regions', 'against'] as const;
+const COMPARED = [
+  { option: 'regions', topic: 'regions', compare: regionFindings },
+  { option: 'against', topic: 'two stores', compare: againstFindings },
+] as const;
 
 /** Compares the registry with the other registries that options or the environment name. */
 async function compared(
@@ -101,16 +91,11 @@ async function compared(
   call: Call,
 ): Promise<Finding[]> {
   const found: Finding[] = [];
-  for (const option of OTHERS) {
+  for (const { option, topic, compare } of COMPARED) {
     if (!isStoreNamed(call, option)) continue;
-    const [topic, compare] = COMPARED[option];
-    const look = () =>
-      withStore(
-        call,
-        async (other) => compare(view, await other.read(), await store.read()),
-        option,
-      );
-    found.push(...(await reached(topic, look)));
+    const look = async (other: RegistryInspector) =>
+      compare(view, await other.read(), await store.read());
+    found.push(...(await reached(topic, () => withStore(call, look, option))));
   }
   return found;
 }
@@ -145,23 +130,18 @@ export const explain: Command = {
     const page = call.packed(PAGE);
     if (page === undefined) return failed(call, `this installation lacks ${PAGE}; read ${ONLINE}.`);
     const runbooks = runbooksIn(page);
-    const { words } = options;
-    const isJson = options.flag('json');
-    if (words.length === 0) {
-      if (isJson) await terminal.printJson(...runbooks);
+    const name = options.words.join(' ');
+    if (options.words.length === 0) {
+      if (options.flag('json')) await terminal.printJson(...runbooks);
       else await terminal.print(...runbooks.map(({ title }) => title));
       return 0;
     }
-    const found = nearestTo(runbooks, words.join(' '));
+    const found = nearestTo(runbooks, name);
     if (found === undefined) {
-      throw usageFault(
-        `There is no runbook ${quoted(words.join(' '))}. See them all: snowflake explain`,
-      );
+      throw usageFault(`There is no runbook ${quoted(name)}. See them all: snowflake explain`);
     }
     const { title, lines } = found;
-    if (isJson) await terminal.printJson(found);
-    else await terminal.print({ colour: 'bold', text: title }, ...lines.flatMap(listed));
-    return 0;
+    return show(call, found, { colour: 'bold', text: title }, ...lines.flatMap(listed));
   },
 };
 

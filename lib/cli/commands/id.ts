@@ -4,16 +4,18 @@
  * Guarantee: IDs from standard input are decoded chunk by chunk, in constant memory. An invalid ID
  * is reported with its line number, and the others are still decoded.
  */
-import { systemClock, textForms, type BitLayout, type TextForm } from '../../core/index.js';
+import { systemClock, textForms, type BitLayout } from '../../core/index.js';
 import { isSnowflakeError } from '../../errors.js';
 import { regionCountOf } from '../../lease/region-claim.js';
 import { printableJson } from '../../messages.js';
 import { whole } from '../../options.js';
 import {
+  answerLines,
   asUsage,
   failed,
   quoted,
   readWhole,
+  show,
   usageFault,
   type Call,
   type Command,
@@ -25,27 +27,9 @@ import { idLines, idRecord, plausibleLines, plausibleRecord } from '../describe-
 import { FORM_OPTION, formFrom } from '../form-option.js';
 import { LAYOUT_OPTIONS, layoutFrom, layoutOfFingerprint, namesLayout } from '../layout-option.js';
 import { plausibleLayouts } from '../plausible-layouts.js';
-import { keptOf, makerOf, type Maker } from '../store/registry-findings.js';
+import { keptOf, makerOf, type Made } from '../store/registry-findings.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
-import { lineChunks, tableLines, wrapped, type ExitCode } from '../terminal.js';
-
-interface Reading {
-  readonly layout: BitLayout;
-  readonly form: TextForm;
-  readonly isJson: boolean;
-  /** True if neither the command line nor a registry names a layout. */
-  readonly isGuess: boolean;
-  /** Present if the command reads a registry. */
-  readonly registry: Asked | undefined;
-}
-
-/** One read of a registry, which can name the process that generated an ID. */
-interface Asked {
-  /** Its layout; undefined if it has no single layout, or if it is a registry of regions. */
-  readonly layout: BitLayout | undefined;
-  readonly where: string;
-  maker(made: Parameters<typeof makerOf>[1]): Maker;
-}
+import { tableLines, wrapped, type ExitCode } from '../terminal.js';
 
 export const decode: Command = {
   name: 'decode',
@@ -73,75 +57,54 @@ export const decode: Command = {
   ],
   async run(call: Call): Promise<ExitCode> {
     const { options, terminal } = call;
-    const isJson = options.flag('json');
     const isNamed = namesLayout(options) || options.text('epoch') !== undefined;
     const [named, form] = [layoutFrom(options), formFrom(call)];
-    const { words } = options;
-    if (words.length === 0 && terminal.stdin.isTTY === true) {
+    if (options.words.length === 0 && terminal.stdin.isTTY === true) {
       throw usageFault('Give IDs, or send them to standard input, one per line.');
     }
     const isAsked = options.flag('who') || options.text('support') !== undefined;
     const registry = isAsked ? await askRegistry(call) : undefined;
     const layout = isNamed ? named : (registry?.layout ?? named);
     const isGuess = !isNamed && registry?.layout === undefined;
-    const reading: Reading = { layout, form, isJson, isGuess, registry };
-    let lineNumber = 0;
-    let idCount = 0;
-    let code: ExitCode = 0;
-    for await (const lines of words.length > 0 ? [words] : lineChunks(terminal.stdin)) {
-      const said: string[] = [];
-      const faults: string[] = [];
-      for (const line of lines) {
-        lineNumber++;
-        const text = line.trim();
-        if (text === '') continue;
-        idCount++;
-        const answer = answerTo(text, reading);
-        if (typeof answer !== 'string') said.push(...answer);
-        else faults.push(words.length > 0 ? answer : `line ${lineNumber}: ${answer}`);
+    const partsOf = (text: string): string[] => {
+      const id = form.decode(text);
+      const fits = isGuess ? plausibleLayouts(id, systemClock.now()) : undefined;
+      const made = registry?.maker({ ...layout.parse(id), fingerprint: layout.fingerprint });
+      if (options.flag('json')) {
+        const guesses = fits?.map(plausibleRecord);
+        return [printableJson({ ...idRecord(layout, id), text, fits: guesses, madeBy: made })];
       }
-      await terminal.print(...said);
-      if (faults.length > 0) code = 1;
-      for (const fault of faults) await failed(call, fault);
-      if (terminal.isUnread) break;
-    }
-    return idCount > 0 ? code : failed(call, 'there are no IDs on standard input.');
+      const guess = fits === undefined ? [] : plausibleLines(fits);
+      const said = made === undefined ? [] : wrapped(`${made.text} (${registry!.where})`);
+      return [...idLines(layout, id, text), ...guess, ...said.map((line) => `  ${line}`), ''];
+    };
+    return answerLines(call, 'IDs', (text) => {
+      try {
+        return partsOf(text);
+      } catch (error) {
+        // The argument may be a URL with a password, which quoted() hides.
+        if (text.includes('://')) return `Expected an id, got ${quoted(text)}.`;
+        if (!isSnowflakeError(error)) throw error;
+        const isDecimal = form === textForms.decimal;
+        return isDecimal ? `${error.message} For another form, use --form.` : error.message;
+      }
+    });
   },
 };
 
-function askRegistry(call: Call): Promise<Asked> {
+/**
+ * Reads a registry, which can name the process that generated an ID. Its layout is undefined if it
+ * has no single layout, or if it is a registry of regions.
+ */
+function askRegistry(call: Call) {
   return withStore(call, async (store) => {
     const view = await store.read();
     const kept = keptOf(view.facts?.fingerprint ?? '');
     // No ID has the layout of a registry of regions.
     const layout = regionCountOf(kept) === undefined ? layoutOfFingerprint(kept) : undefined;
     const where = `${store.where}, ${store.key}`;
-    return { layout, where, maker: (made) => makerOf(view, made) };
+    return { layout, where, maker: (made: Made) => makerOf(view, made) };
   });
-}
-
-/** Returns lines of output, or the error message. */
-function answerTo(text: string, reading: Reading): string[] | string {
-  const { layout, form, isJson, isGuess, registry } = reading;
-  try {
-    const id = form.decode(text);
-    const fits = isGuess ? plausibleLayouts(id, systemClock.now()) : undefined;
-    const { fingerprint } = layout;
-    const made = registry?.maker({ ...layout.parse(id), fingerprint });
-    if (isJson) {
-      const guesses = fits?.map(plausibleRecord);
-      return [printableJson({ ...idRecord(layout, id), text, fits: guesses, madeBy: made })];
-    }
-    const guess = fits === undefined ? [] : plausibleLines(fits);
-    const said = made === undefined ? [] : wrapped(`${made.text} (${registry!.where})`);
-    return [...idLines(layout, id, text), ...guess, ...said.map((line) => `  ${line}`), ''];
-  } catch (error) {
-    // The argument may be a URL with a password, which quoted() hides.
-    if (text.includes('://')) return `Expected an id, got ${quoted(text)}.`;
-    if (!isSnowflakeError(error)) throw error;
-    const isDecimal = form === textForms.decimal;
-    return isDecimal ? `${error.message} For another form, use --form.` : error.message;
-  }
 }
 
 /*
@@ -169,7 +132,7 @@ export const encode: Command = {
     'snowflake encode --layout discord --time now --field worker=1 --field process=2',
   ],
   async run(call: Call): Promise<ExitCode> {
-    const { options, terminal } = call;
+    const { options } = call;
     const layout = layoutFrom(options);
     const form = formFrom(call);
     const parts = {
@@ -183,9 +146,7 @@ export const encode: Command = {
     }
     const id = asUsage(() => layout.compose(parts));
     const text = form.encode(id);
-    if (options.flag('json')) await terminal.printJson({ ...idRecord(layout, id), text });
-    else await terminal.print(text);
-    return 0;
+    return show(call, { ...idRecord(layout, id), text }, text);
   },
 };
 
@@ -235,7 +196,7 @@ export const range: Command = {
     'snowflake range --from 2026-11-21T08:00Z --to now --column orders.id',
   ],
   async run(call: Call): Promise<ExitCode> {
-    const { options, terminal } = call;
+    const { options } = call;
     const layout = layoutFrom(options);
     const fromMs = readTime('--from', options.text('from')!).firstMs;
     const toMs = readTime('--to', options.text('to')!).lastMs;
@@ -250,18 +211,11 @@ export const range: Command = {
     }
     const [from, to] = [utcText(fromMs), utcText(toMs)];
     const where = `${column} BETWEEN ${first} AND ${last}`;
-    if (options.flag('json')) {
-      await terminal.printJson({ from, to, first: String(first), last: String(last), where });
-      return 0;
-    }
-    await terminal.print(
-      ...tableLines([
-        ['from', from, String(first)],
-        ['to', to, String(last)],
-      ]),
-      '',
-      `WHERE ${where}`,
-    );
-    return 0;
+    const rows = [
+      ['from', from, String(first)],
+      ['to', to, String(last)],
+    ];
+    const record = { from, to, first: String(first), last: String(last), where };
+    return show(call, record, ...tableLines(rows), '', `WHERE ${where}`);
   },
 };

@@ -3,10 +3,41 @@
  *
  * Guarantee: the key is the only secret in the output. The ID comes from a row; none is generated.
  */
+import { ApiKeys } from '../../api-keys/api-keys.js';
 import { isSnowflakeError } from '../../errors.js';
-import { asUsage, failed, usageFault, type Call, type Command } from '../command.js';
-import { KEY_OPTIONS, keysFrom, PEPPER_SAYS, pepperText, type NamedKeys } from '../form-option.js';
-import { lineChunks, tableLines, type ExitCode } from '../terminal.js';
+import { printableJson } from '../../messages.js';
+import {
+  answerLines,
+  asUsage,
+  show,
+  usageFault,
+  type Call,
+  type Command,
+  type OptionSpecs,
+} from '../command.js';
+import { tableLines, type ExitCode } from '../terminal.js';
+
+/*
+ * The options --prefix and --secret-name configure `ApiKeys`.
+ *
+ * Guarantee: secrets come only from the environment. Every user of the machine can see an argument,
+ * and the shell stores it.
+ */
+
+const PEPPER_VARIABLE = 'SNOWFLAKE_API_KEY_PEPPER';
+const SECRET_VARIABLE = 'SNOWFLAKE_API_KEY_SECRET';
+
+const KEY_OPTIONS: OptionSpecs = {
+  prefix: { value: 'prefix', says: 'as in the application, e.g. shop_live', isRequired: true },
+  'secret-name': {
+    value: 'letter',
+    says: `derived keys of this letter; their secret is in ${SECRET_VARIABLE}`,
+  },
+};
+
+const PEPPER_SAYS =
+  'The pepper of the application, if it has one, is read from the environment: ' +
+  `${PEPPER_VARIABLE}.`;
 
 export const keyIssue: Command = {
   name: 'key issue',
@@ -24,29 +55,42 @@ export const keyIssue: Command = {
     'snowflake key issue --prefix shop_live --secret-name a 382366441078288384',
   ],
   async run(call: Call): Promise<ExitCode> {
-    const { options, terminal } = call;
-    const [id = ''] = options.words;
+    const [id = ''] = call.options.words;
     const { keys, secretName, hasPepper } = keysFrom(call);
     const said = asUsage(() =>
       secretName === undefined
         ? { ...keys.issue(id), hasPepper }
         : { key: keys.derive(id), keyId: id, secretName },
     );
-    if (options.flag('json')) await terminal.printJson(said);
-    else await terminal.print(said.key, ...tableLines(rowsOf(said), '  '));
-    return 0;
+    const rows =
+      'secretName' in said
+        ? [['derived', `with the secret ${said.secretName}`]]
+        : [
+            ['hash', said.hash],
+            ['pepper', pepperText(said.hasPepper)],
+          ];
+    return show(call, said, said.key, ...tableLines([['key id', said.keyId], ...rows], '  '));
   },
 };
 
-type Said = { readonly keyId: string } & (
-  { readonly hash: string; readonly hasPepper: boolean } | { readonly secretName: string }
-);
-
-function rowsOf(said: Said): string[][] {
-  const keyId = ['key id', said.keyId];
-  if ('secretName' in said) return [keyId, ['derived', `with the secret ${said.secretName}`]];
-  return [keyId, ['hash', said.hash], ['pepper', pepperText(said.hasPepper)]];
+/** @throws SnowflakeError CONFIG_INVALID */
+function keysFrom({ options, env }: Call) {
+  const prefix = options.text('prefix')!;
+  const secretName = options.text('secret-name');
+  // Compose files pass an unset variable as an empty one.
+  const pepper = env[PEPPER_VARIABLE] || undefined;
+  const secret = env[SECRET_VARIABLE] || undefined;
+  if (secretName !== undefined && secret === undefined) {
+    throw usageFault(`--secret-name needs the secret in the variable ${SECRET_VARIABLE}.`);
+  }
+  const secrets = secretName === undefined ? {} : { [secretName]: secret! };
+  const hasPepper = pepper !== undefined;
+  const keys = new ApiKeys({ prefix, ...(hasPepper && { pepper }), secrets });
+  return { keys, secretName, hasPepper };
 }
+
+const pepperText = (hasPepper: boolean): string =>
+  hasPepper ? `that of ${PEPPER_VARIABLE}` : `none; ${PEPPER_VARIABLE} is not set`;
 
 /*
  * `snowflake key read`: shows the IDs of API keys, and whether the keys are valid.
@@ -86,40 +130,24 @@ export const keyRead: Command = {
     if (terminal.stdin.isTTY === true) {
       throw usageFault('Send keys to standard input, one per line: snowflake key read < key.txt');
     }
-    let lineNumber = 0;
-    let keyCount = 0;
-    let code: ExitCode = 0;
-    for await (const lines of lineChunks(terminal.stdin)) {
-      for (const line of lines) {
-        lineNumber++;
-        const key = line.trim();
-        if (key === '') continue;
-        keyCount++;
-        const reading = readingOf(key, options.text('hash'), named);
-        if (reading === undefined) {
-          await terminal.say(`snowflake: line ${lineNumber}: ${refusalOf(key, call)}`);
-        } else if (options.flag('json')) await terminal.printJson(reading);
-        else await terminal.print(...linesOf(reading, named.hasPepper));
-        if (reading === undefined || reading.isRight === false) code = 1;
-      }
-      if (terminal.isUnread) break;
-    }
-    return keyCount > 0 ? code : failed(call, 'there are no keys on standard input.');
+    let isWrong = false;
+    const code = await answerLines(call, 'keys', (key) => {
+      const reading = readingOf(key, options.text('hash'), named.keys);
+      if (reading === undefined) return refusalOf(key, call);
+      isWrong ||= reading.isRight === false;
+      if (options.flag('json')) return [printableJson(reading)];
+      return linesOf(reading, named.hasPepper);
+    });
+    return isWrong ? 1 : code;
   },
 };
 
-function readingOf(key: string, hash: string | undefined, named: NamedKeys): Reading | undefined {
-  const { keys } = named;
+function readingOf(key: string, hash: string | undefined, keys: ApiKeys): Reading | undefined {
   const parsed = keys.parse(key);
-  if (parsed === undefined) return undefined;
-  if (parsed.secretName !== undefined) return { ...parsed, isRight: keys.verifyDerived(key) };
-  return hash === undefined ? parsed : { ...parsed, isRight: verify(named, key, hash) };
-}
-
-/** A malformed hash is a mistake in the command line. */
-function verify({ keys }: NamedKeys, key: string, hash: string): boolean {
+  if (parsed?.secretName !== undefined) return { ...parsed, isRight: keys.verifyDerived(key) };
+  if (parsed === undefined || hash === undefined) return parsed;
   try {
-    return keys.verify(key, hash);
+    return { ...parsed, isRight: keys.verify(key, hash) };
   } catch (error) {
     if (!isSnowflakeError(error)) throw error;
     throw usageFault('Expected --hash to be the stored hash, which has 64 hexadecimal digits.');

@@ -4,22 +4,12 @@
  *
  * A what-if changes nothing: it prints a second layout next to the first.
  */
-import { BitLayout, layouts, systemClock, type FieldSpec } from '../../core/index.js';
+import { BitLayout, layouts, moveAfter, systemClock, type FieldSpec } from '../../core/index.js';
 import { epochText } from '../../core/layout/layout-fields.js';
 import { bitDiagram } from '../describe-id.js';
-import { quoted, usageFault, type Call, type Command } from '../command.js';
-import {
-  afterAdvice,
-  afterFacts,
-  afterRow,
-  readMaxId,
-  factRows,
-  layoutFacts,
-  LAYOUT_OPTIONS,
-  layoutFrom,
-  readFields,
-} from '../layout-option.js';
-import { type ExitCode, tableLines } from '../terminal.js';
+import { quoted, spanText, usageFault, type Call, type Command } from '../command.js';
+import { LAYOUT_OPTIONS, layoutFrom, readFields } from '../layout-option.js';
+import { tableLines, wrapped, type ExitCode } from '../terminal.js';
 
 export const layout: Command = {
   name: 'layout',
@@ -50,22 +40,26 @@ export const layout: Command = {
   async run({ options, terminal }: Call): Promise<ExitCode> {
     const named = layoutFrom(options);
     const all = [named, ...options.texts('what-if').map((text) => withBits(named, text))];
-    const maxId = readMaxId(options.text('after'));
+    const maxId = options.text('after');
+    if (maxId !== undefined && !MAX_ID.test(maxId)) {
+      const got = quoted(maxId);
+      throw usageFault(`Expected --after to be the largest id that exists, got ${got}.`);
+    }
     const nowMs = systemClock.now();
-    const afters = maxId === undefined ? [] : all.map((each) => afterFacts(each, maxId, nowMs));
-    const facts = all.map((each, at) => ({ ...layoutFacts(each), ...afters[at] }));
-    const code = afters[0]?.isSafe === false ? 1 : 0;
+    const facts = all.map((each) => factsOf(each, maxId, nowMs));
+    const code = facts[0]!.isSafe === false ? 1 : 0;
     if (options.flag('json')) {
       await terminal.printJson(...facts);
       return code;
     }
-    const columns = facts.map((each, at) => [...factRows(each), ...afterRow(afters[at])]);
+    const columns = facts.map(factRows);
     const rows = columns[0]!.map(([label], at) => [
       label,
       ...columns.map((rowsOf) => rowsOf[at]![1]),
     ]);
     await terminal.print(...all.flatMap((each) => bitDiagram(each)), '', ...tableLines(rows));
-    if (afters[0] !== undefined) await terminal.print('', ...afterAdvice(afters[0]));
+    const advice = afterAdvice(facts[0]!).flatMap((sentence) => wrapped(sentence));
+    if (advice.length > 0) await terminal.print('', ...advice);
     const warning = named.warningAt(nowMs);
     if (warning !== undefined) await terminal.say(warning);
     return code;
@@ -89,4 +83,77 @@ function withBits(named: BitLayout, text: string): BitLayout {
     unitMs: named.unitMs,
     fields,
   });
+}
+
+/** No integer column has more digits than this. */
+const MAX_ID = /^(0|[1-9]\d{0,29})$/;
+/** A JavaScript number with more bits is not exact. */
+const NUMBER_BITS = 53;
+
+/** @param maxId the largest existing ID, which IDs of the layout have to follow */
+function factsOf(named: BitLayout, maxId: string | undefined, nowMs: number) {
+  const { fingerprint, totalBits: bits, unitMs, lifetimeMs } = named;
+  const move = maxId === undefined ? undefined : moveAfter(named, BigInt(maxId), nowMs);
+  return {
+    fingerprint,
+    bits,
+    unitMs,
+    epoch: new Date(named.epochMs).toISOString(),
+    lastDate: named.lastDate.toISOString(),
+    lifetimeMs,
+    workers: named.workerIdMax + 1,
+    idsPerSecondAndWorker: named.idsPerSecond,
+    fitsNumber: bits <= NUMBER_BITS,
+    ...(move && {
+      after: maxId,
+      isSafe: move.isSafe,
+      /** null means never. */
+      safeFrom: move.safeFrom?.toISOString() ?? null,
+      epochMax: move.epochMax?.toISOString() ?? null,
+    }),
+  };
+}
+
+type Facts = ReturnType<typeof factsOf>;
+
+function factRows(facts: Facts): (readonly [label: string, text: string])[] {
+  const count = (number: number) => number.toLocaleString('en-US');
+  const { workers, idsPerSecondAndWorker: rate, isSafe, safeFrom } = facts;
+  const when = safeFrom === null ? 'never' : `${isSafe ? 'since' : 'from'} ${safeFrom}`;
+  return [
+    ['fingerprint', facts.fingerprint],
+    ['bits', `${facts.bits}${facts.fitsNumber ? ' (fits a JavaScript number)' : ''}`],
+    ['one tick', `${count(facts.unitMs)} ms`],
+    ['epoch', facts.epoch],
+    ['last date', facts.lastDate],
+    ['lifetime', spanText(facts.lifetimeMs)],
+    ['workers', count(workers)],
+    ['ids per s and worker', count(rate)],
+    ['ids per s in total', count(rate * workers)],
+    ...(isSafe === undefined ? [] : [['above the old ids', when] as const]),
+  ];
+}
+
+/** The consequences of --after; empty without the option. */
+function afterAdvice({ after, isSafe, safeFrom, epochMax }: Facts): string[] {
+  if (isSafe === undefined) return [];
+  if (isSafe) {
+    return [
+      `Safe: every id made from now on is above ${after}, whatever system made that one.`,
+      'Read it again after the last process of the old system has stopped: only then is it the ' +
+        'largest.',
+    ];
+  }
+  const verdict =
+    safeFrom === null
+      ? `Not safe: ids of this layout are never all above ${after}, so one can equal an old one.`
+      : `Not safe before ${safeFrom}: until then an id of this layout can equal an old one.`;
+  if (epochMax === null) {
+    return [verdict, 'No epoch since 1970 makes it safe either: take a layout with more bits.'];
+  }
+  return [
+    verdict,
+    `With an epoch of ${epochMax} or earlier they are safe now. An earlier epoch also means an ` +
+      `earlier last date: see it with --epoch.`,
+  ];
 }

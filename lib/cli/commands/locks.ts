@@ -150,7 +150,13 @@ export const cron = listCommand<NamedRecord>({
           began: utcText(run.startedAtMs),
           token: String(run.token),
         })),
-  record: jobJsonOf,
+  record: ({ job, schedule, settledMs, runs }) => ({
+    job,
+    schedule,
+    settled: utcText(settledMs),
+    settledMs,
+    runs: runs.map((run) => ({ ...run, tick: utcText(run.tickMs), token: String(run.token) })),
+  }),
 });
 
 function jobCells({ job, schedule, settledMs, runs: [last] }: NamedRecord): Cells {
@@ -166,13 +172,3 @@ const runCells = ({ tickMs, outcome, tookMs, by, skippedCount }: CronRunRecord) 
   by: printable(by),
   'left out': String(skippedCount),
 });
-
-function jobJsonOf({ job, schedule, settledMs, runs }: NamedRecord): object {
-  return {
-    job,
-    schedule,
-    settled: utcText(settledMs),
-    settledMs,
-    runs: runs.map((run) => ({ ...run, tick: utcText(run.tickMs), token: String(run.token) })),
-  };
-}

@@ -14,16 +14,14 @@ import {
   finding,
   type Finding,
   type RegistryFacts,
-  type RegistryInspector,
   type RegistryView,
 } from '../../registry/snapshot.js';
-import { failed, type Call, utcText } from '../command.js';
+import { failed, utcText } from '../command.js';
 import { layoutOfFingerprint } from '../layout-option.js';
-import { listCommand, type Listing } from '../list-command.js';
+import { listCommand } from '../list-command.js';
 import { isHeld, spanOf } from '../store/move-holders.js';
 import { hasLost, keptOf, noRegistryText } from '../store/registry-findings.js';
 import { REGIONS_OPTION, TIMEOUT_OPTION, withStore } from '../store/stores.js';
-import type { ExitCode } from '../terminal.js';
 
 export const regions = listCommand<WorkerRecord>({
   name: 'regions',
@@ -36,7 +34,27 @@ export const regions = listCommand<WorkerRecord>({
   options: { ...REGIONS_OPTION, ...TIMEOUT_OPTION },
   json: 'one JSON object per number, then one with the counts',
   examples: [`snowflake regions --regions 'etcd://global:2379?namespace=shop-regions'`],
-  read: (call) => withStore(call, (store) => regionsIn(store, call), 'regions'),
+  read: (call) =>
+    withStore(
+      call,
+      async (store) => {
+        const view = await store.read();
+        if ((view.facts?.fingerprint ?? '') === '') return failed(call, noRegistryText(store.key));
+        const count = countOf(view);
+        if (count === undefined) return failed(call, notOfRegions(view));
+        const rows = view.workers.filter(({ ceilingMs }) => ceilingMs > 0);
+        const used = new Set(rows.map(({ workerId }) => workerId));
+        const numbers = Array.from({ length: count }, (_, at) => at);
+        const neverUsed = numbers.find((at) => !used.has(at)) ?? null;
+        const counts =
+          neverUsed === null
+            ? `All of the ${count} numbers were used.`
+            : `${neverUsed} is the lowest of the ${count} numbers that was never used.`;
+        const below = hasLost(view.facts!) ? `${counts} ${FORGOTTEN}` : counts;
+        return { rows, totals: { numbers: count, neverUsed }, below: [below] };
+      },
+      'regions',
+    ),
   cells(record) {
     const { workerId, holder, ceilingMs } = record;
     return {
@@ -55,33 +73,8 @@ export const regions = listCommand<WorkerRecord>({
   },
 });
 
-async function regionsIn(
-  store: RegistryInspector,
-  call: Call,
-): Promise<Listing<WorkerRecord> | ExitCode> {
-  const view = await store.read();
-  if ((view.facts?.fingerprint ?? '') === '') return failed(call, noRegistryText(store.key));
-  const count = countOf(view);
-  if (count === undefined) return failed(call, notOfRegions(view));
-  const rows = view.workers.filter(({ ceilingMs }) => ceilingMs > 0);
-  const used = new Set(rows.map(({ workerId }) => workerId));
-  const neverUsed =
-    Array.from({ length: count }, (_, at) => at).find((at) => !used.has(at)) ?? null;
-  const lost = hasLost(view.facts!) ? ` ${FORGOTTEN}` : '';
-  return {
-    rows,
-    totals: { numbers: count, neverUsed },
-    below: [`${countsText(neverUsed, count)}${lost}`],
-  };
-}
-
 const FORGOTTEN =
   'The registry has changed servers or lost data: a number that was used before may not be here.';
-
-function countsText(neverUsed: number | null, count: number): string {
-  if (neverUsed === null) return `All of the ${count} numbers were used.`;
-  return `${neverUsed} is the lowest of the ${count} numbers that was never used.`;
-}
 
 /** The count of numbers; undefined for a registry that is not one of regions. */
 const countOf = ({ facts }: RegistryView): number | undefined =>

@@ -9,8 +9,8 @@ import { isContested, registryName } from '../../lease/lease-texts.js';
 import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { kindOf } from '../../url-schemes.js';
 import { changeCommand, DRY, NO_TABLE } from '../change-command.js';
-import { spanText, utcText, type Call, type Command } from '../command.js';
-import { layoutFacts, layoutOfFingerprint } from '../layout-option.js';
+import { show, spanText, utcText, type Call, type Command } from '../command.js';
+import { layoutOfFingerprint } from '../layout-option.js';
 import {
   hasLost,
   measuredSkewMs,
@@ -68,7 +68,10 @@ export const registryCreate = changeCommand<number, RegistryInspector>({
       return 'the registry already exists.';
     }
     const missing = before === undefined ? preparation : undefined;
-    await terminal.say(creationNotice(ttlMs + store.lossWindowMs));
+    await terminal.say(
+      `Ranges will start ${spanText(ttlMs + store.lossWindowMs)} from now, after everything that ` +
+        `processes with\na leaseTtlMs of at most --ttl can have leased from a registry that was lost.`,
+    );
     return {
       sql: missing?.text,
       question: `Create ${missing === undefined ? '' : 'this table and '}${store.key}?`,
@@ -83,13 +86,6 @@ export const registryCreate = changeCommand<number, RegistryInspector>({
   },
 });
 
-function creationNotice(quarantineMs: number): string {
-  return (
-    `Ranges will start ${spanText(quarantineMs)} from now, after everything that processes with\n` +
-    `a leaseTtlMs of at most --ttl can have leased from a registry that was lost.`
-  );
-}
-
 /*
  * `snowflake registry inspect`: the contents of a registry apart from its worker IDs.
  *
@@ -103,26 +99,15 @@ export const registryInspect: Command = {
   examples: [`snowflake registry inspect --support 'redis://localhost:6379?namespace=shop'`],
   run: (call: Call): Promise<ExitCode> =>
     withStore(call, async (store) => {
-      const { terminal, options } = call;
       const view = await store.read();
-      if (options.flag('json')) await terminal.printJson(registryRecord(store, view));
-      else await terminal.print(...registryLines(store, view));
-      return view.facts === undefined ? 1 : 0;
+      const { key, where } = store;
+      const exists = view.facts !== undefined;
+      const storeTime = utcText(view.storeMs);
+      const record = { where, key, exists, storeTime, ...view.facts, ...occupancyOf(view) };
+      await show(call, record, ...registryLines(store, view));
+      return exists ? 0 : 1;
     }),
 };
-
-function registryRecord(store: RegistryInspector, view: RegistryView): object {
-  const { key, where } = store;
-  const storeTime = utcText(view.storeMs);
-  return {
-    where,
-    key,
-    exists: view.facts !== undefined,
-    storeTime,
-    ...view.facts,
-    ...occupancyOf(view),
-  };
-}
 
 function registryLines(store: RegistryInspector, view: RegistryView): string[] {
   const { facts } = view;
@@ -157,9 +142,8 @@ function eraText(facts: RegistryFacts): string {
 function layoutText({ fingerprint }: RegistryFacts): string {
   if (fingerprint === '') return 'none yet; the first process that leases sets it';
   if (isContested(fingerprint)) return `${fingerprint} (contested: neither may lease)`;
-  const layout = layoutOfFingerprint(fingerprint);
-  const until = layout === undefined ? '' : ` (until ${layoutFacts(layout).lastDate})`;
-  return `${fingerprint}${until}`;
+  const lastDate = layoutOfFingerprint(fingerprint)?.lastDate.toISOString();
+  return lastDate === undefined ? fingerprint : `${fingerprint} (until ${lastDate})`;
 }
 
 function startText({ safeFloorMs }: RegistryFacts, nowMs: number): string {
@@ -175,13 +159,10 @@ function startText({ safeFloorMs }: RegistryFacts, nowMs: number): string {
  * Ranges granted at the wrong time remain granted, and the command names them.
  */
 
-interface Settleable {
-  readonly registry: RegistryInspector;
-  /** Absent if the store keeps no locks. */
-  readonly locks?: NamedLocks;
-}
-
-export const registrySettle = changeCommand<undefined, Settleable>({
+export const registrySettle = changeCommand<
+  undefined,
+  { readonly registry: RegistryInspector; readonly locks?: NamedLocks }
+>({
   name: 'registry settle',
   summary: 'Return a registry and its locks to the clock of their store, after it was wrong',
   says: [
@@ -209,7 +190,7 @@ export const registrySettle = changeCommand<undefined, Settleable>({
     return {
       notice: [
         ...(isAhead ? settlementNotice(view) : []),
-        ...(areLocksAhead ? [lockNotice(lockMs)] : []),
+        ...(areLocksAhead ? [`The locks are ${spanText(lockMs)} ${LOCK_NOTICE}`] : []),
       ],
       question: `Bring ${registry.key} back?`,
       async make() {
@@ -228,9 +209,9 @@ const aheadMsOf = ({ nowMs, storeMs }: RegistryView): number => nowMs - storeMs;
 const isRegistryAhead = (view: RegistryView): boolean =>
   view.facts !== undefined && aheadMsOf(view) > 0;
 
-const lockNotice = (aheadMs: number): string =>
-  `The locks are ${spanText(aheadMs)} ahead and come back as well, which counts as a loss of ` +
-  `data. Each holder loses its lock, and no lock is granted until the longest TTL is over.`;
+const LOCK_NOTICE =
+  'ahead and come back as well, which counts as a loss of data. Each holder loses its lock, and ' +
+  'no lock is granted until the longest TTL is over.';
 
 async function refusalOf(store: RegistryInspector, view: RegistryView, areLocksAhead: boolean) {
   const { facts, storeMs } = view;

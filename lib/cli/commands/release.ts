@@ -113,7 +113,7 @@ export async function forgetHolder(
  * leases no worker ID, moves no ceiling and sets no layout.
  */
 export function leaseOf(
-  { facts = NO_FACTS }: { readonly facts?: LeaseFacts | undefined },
+  { facts = NO_FACTS }: { readonly facts?: Pick<RegistryFacts, keyof typeof NO_FACTS> | undefined },
   workerId = 0,
   { token, nonce }: HolderProof = nobody(),
 ): WorkerLease {
@@ -133,8 +133,6 @@ export function leaseOf(
     mark: { incarnation, server, operations },
   };
 }
-
-type LeaseFacts = Pick<RegistryFacts, keyof typeof NO_FACTS>;
 
 const NO_FACTS = { fingerprint: '', incarnation: '', server: '', operations: 0, quarantineMs: 0 };
 

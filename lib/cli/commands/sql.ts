@@ -105,29 +105,21 @@ function nameFrom(options: Options, { schema }: Dialect): string {
  * ID, and 0 in call fields.
  */
 
-interface IdNumbers {
-  readonly epochMs: number;
-  readonly unitMs: number;
-  /** The sequence has this many of the lowest bits of the number. */
-  readonly sequenceBits: number;
-  readonly sequenceMax: number;
-  /** The largest number. */
-  readonly numberMax: bigint;
-  /** Computes the ID of a number, as SQL. */
-  idOf(number: string): string;
-}
+type IdNumbers = ReturnType<typeof idNumbers>;
 
 /** @throws SnowflakeError ARGUMENT_INVALID for a worker ID outside the layout */
-function idNumbers(layout: BitLayout, workerId: number): IdNumbers {
+function idNumbers(layout: BitLayout, workerId: number) {
   const { timestamp, sequence, epochMs, unitMs } = layout;
   const worker = layout.compose({ timestampMs: epochMs, workerId });
   return {
     epochMs,
     unitMs,
+    /** The sequence has this many of the lowest bits of the number. */
     sequenceBits: sequence.bits,
-    sequenceMax: sequence.max,
+    /** The largest number. */
     numberMax: 2n ** BigInt(timestamp.bits + sequence.bits) - 1n,
-    idOf(number) {
+    /** Computes the ID of a number, as SQL. */
+    idOf(number: string): string {
       const time = `((${number} >> ${sequence.bits}) << ${timestamp.shift})`;
       const inTick = `((${number} & ${sequence.max}) << ${sequence.shift})`;
       return `${time} | ${worker} | ${inTick}`;

@@ -59,8 +59,6 @@ interface ReadState extends PartitionState {
 type Ask = Session['ask'];
 
 interface PartitionSql {
-  readonly name: 'postgres' | 'mysql';
-  readonly title: string;
   /** How many partitions one step creates or drops. */
   readonly stepMax: number;
   /** The name of a partition; it contains the table's name if the partition is itself a table. */
@@ -265,8 +263,6 @@ const LOCK_CLASS = 0x50415254;
 const LIKE = 'INCLUDING ALL EXCLUDING IDENTITY';
 
 const POSTGRES: PartitionSql = {
-  name: 'postgres',
-  title: 'PostgreSQL',
   stepMax: 1,
   nameOf: (table, date) => `${table}_p${date}`,
   begin: [
@@ -375,8 +371,6 @@ const definitions = (made: readonly NewPartition[], rest: string): string => {
 };
 
 const MARIADB: PartitionSql = {
-  name: 'mysql',
-  title: 'MariaDB',
   stepMax: 1000,
   nameOf: (_table, date) => `p${date}`,
   begin: [`SET SESSION lock_wait_timeout = ${LOCK_S}`],

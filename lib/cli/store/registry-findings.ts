@@ -47,16 +47,10 @@ export async function measuredSkewMs(store: RegistryInspector): Promise<number> 
   return quickestOf(await timedReads(store)).skewMs;
 }
 
-interface TimedRead {
-  readonly view: RegistryView;
-  readonly tookMs: number;
-  readonly skewMs: number;
-}
-
-async function timedReads(store: RegistryInspector): Promise<TimedRead[]> {
+async function timedReads(store: RegistryInspector) {
   // The first read opens the connection and is not counted.
   await store.read();
-  const reads: TimedRead[] = [];
+  const reads = [];
   for (let count = 0; count < READS; count++) {
     const [sentAtMs, startMs] = [systemClock.now(), monotonicClock.now()];
     const view = await store.read();
@@ -67,7 +61,7 @@ async function timedReads(store: RegistryInspector): Promise<TimedRead[]> {
   return reads;
 }
 
-const quickestOf = (reads: readonly TimedRead[]): TimedRead =>
+const quickestOf = (reads: Awaited<ReturnType<typeof timedReads>>) =>
   reads.toSorted((a, b) => a.tookMs - b.tookMs)[0]!;
 
 /** @param fingerprint the expected layout of the registry, if named */
@@ -299,7 +293,7 @@ export interface Maker {
   readonly text: string;
 }
 
-interface Made {
+export interface Made {
   readonly workerId: number;
   readonly timestampMs: number;
   /** The layout with which the ID was read. */

@@ -5,12 +5,7 @@
  */
 import type { CounterStore } from '../../counters/counter-store.js';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
-import {
-  TTL_MS_MAX,
-  type LockNote,
-  type LockRecord,
-  type LockStore,
-} from '../../lock/lock-store.js';
+import { TTL_MS_MAX, type LockStore } from '../../lock/lock-store.js';
 import { whole } from '../../options.js';
 import type { RegistryInspector, StorePreparation } from '../../registry/snapshot.js';
 import {
@@ -58,7 +53,12 @@ export async function withStore<T>(
   option?: StoreOption,
 ): Promise<T> {
   const { url, timeoutMs } = namedStore(call, option);
-  const store = limitedInspector(await openStore(url), timeoutMs);
+  if (kindOf(url) === 'static') {
+    throw usageFault(
+      'A static worker id has no store: nothing is leased, and nobody knows who uses which number.',
+    );
+  }
+  const store = limitedInspector(await inspectorOf(url), timeoutMs);
   try {
     return await use(store);
   } finally {
@@ -103,10 +103,7 @@ export function isStoreNamed(call: Call, option: StoreOption): boolean {
 }
 
 /** Reads the URL of a store, and --timeout. @throws SnowflakeError CONFIG_INVALID */
-function namedStore(
-  call: Call,
-  option: StoreOption = 'support',
-): { readonly url: string; readonly timeoutMs: number } {
+function namedStore(call: Call, option: StoreOption = 'support') {
   const timeoutMs = call.options.duration('timeout', whole(1, TIMEOUT_MS_MAX)) ?? TIMEOUT_MS;
   return { url: storeUrl(call, option), timeoutMs };
 }
@@ -120,15 +117,6 @@ export function storeUrl(call: Call, option: StoreOption): string {
     );
   }
   return url;
-}
-
-async function openStore(url: string): Promise<RegistryInspector> {
-  if (kindOf(url) === 'static') {
-    throw usageFault(
-      'A static worker id has no store: nothing is leased, and nobody knows who uses which number.',
-    );
-  }
-  return inspectorOf(url);
 }
 
 export interface NamedCounters {
@@ -151,21 +139,7 @@ export async function withCounters<T>(
   }
 }
 
-export interface NamedLocks {
-  readonly location: string;
-  /** Sorted by name. */
-  records(): Promise<LockRecord[]>;
-  notes(): Promise<LockNote[]>;
-  advice(): Promise<readonly string[]>;
-  /** Requests a first lock. @returns the ms until the store grants one */
-  begin(ttlMs: number): Promise<number>;
-  /** How far the clock of locks is ahead of the store's; 0 without locks, or without a clock. */
-  aheadMs(): Promise<number>;
-  /** Sets the clock of locks back by this much. */
-  settle(aheadMs: number): Promise<void>;
-  /** The preparation that a store needs before it can keep locks; absent if it needs none. */
-  readonly preparation?: StorePreparation;
-}
+export type NamedLocks = ReturnType<typeof limitedLocks>;
 
 /** Runs with the store that --support names. @throws SnowflakeError CONFIG_INVALID */
 export async function withLocks<T>(call: Call, use: (locks: NamedLocks) => Promise<T>): Promise<T> {
@@ -184,7 +158,7 @@ export async function withLocks<T>(call: Call, use: (locks: NamedLocks) => Promi
 function limitedLocks(
   store: LockStore,
   { ms, preparation }: { ms: number; preparation: StorePreparation | undefined },
-): NamedLocks {
+) {
   const { location = 'the store' } = store;
   const limited = limitedCalls(location, ms);
   const operator = () => {
@@ -192,6 +166,7 @@ function limitedLocks(
   };
   return {
     location,
+    /** How far the clock of locks is ahead of the store's; 0 without locks, or without a clock. */
     aheadMs: async () => {
       const clocks = { wallMs: systemClock.now() };
       const { nowMs = 0, timeMs = nowMs } = await limited(
@@ -199,7 +174,8 @@ function limitedLocks(
       );
       return nowMs - timeMs;
     },
-    settle: async (aheadMs) => {
+    /** Sets the clock of locks back by this much. */
+    settle: async (aheadMs: number) => {
       await limited(store.extend({ ...operator(), ttlMs: 1, settles: true }));
       // Locks granted while the clock was ahead would last until then.
       for (const { lock, token, leftMs } of await limited(store.locks?.() ?? Promise.resolve([]))) {
@@ -207,6 +183,7 @@ function limitedLocks(
         await limited(store.extend({ ...operator(), lock, token, ttlMs, settles: true }));
       }
     },
+    /** Sorted by name. */
     records: async () => {
       if (store.locks === undefined) throw usageFault(`${location} cannot list its locks.`);
       return limited(store.locks());
@@ -216,7 +193,8 @@ function limitedLocks(
       return limited(store.notes());
     },
     advice: async () => (await limited(store.advice?.() ?? Promise.resolve([]))) ?? [],
-    begin: async (ttlMs) => {
+    /** Requests a first lock. @returns the ms until the store grants one */
+    begin: async (ttlMs: number) => {
       const { token: have, ...who } = operator();
       const request = { ...who, label: 'snowflake', ttlMs, longestMs: ttlMs, have };
       const answer = await limited(store.acquire(request));
@@ -224,9 +202,8 @@ function limitedLocks(
       await limited(store.release(who));
       return 0;
     },
-    ...(preparation && {
-      preparation: { text: preparation.text, run: () => limited(preparation.run()) },
-    }),
+    /** What a store needs before it can keep locks; undefined if it needs nothing. */
+    preparation: preparation && limitedPreparation(preparation, limited),
   };
 }
 
@@ -250,6 +227,10 @@ function limitedCalls(where: string, ms: number, lastFault?: () => Error | undef
   return (call) => withinLimit(call, { timers: systemTimers, ms, over });
 }
 
+function limitedPreparation(preparation: StorePreparation, limited: Limited): StorePreparation {
+  return { text: preparation.text, run: () => limited(preparation.run()) };
+}
+
 /** An inspector within that limit; closing has no limit. */
 function limitedInspector(inspector: RegistryInspector, ms: number): RegistryInspector {
   const { where, key, lossWindowMs, preparation } = inspector;
@@ -258,9 +239,7 @@ function limitedInspector(inspector: RegistryInspector, ms: number): RegistryIns
     where,
     key,
     lossWindowMs,
-    ...(preparation && {
-      preparation: { text: preparation.text, run: () => limited(preparation.run()) },
-    }),
+    ...(preparation && { preparation: limitedPreparation(preparation, limited) }),
     read: (countMax) => limited(inspector.read(countMax)),
     findings: () => limited(inspector.findings()),
     release: (lease, lastIssuedMs) => limited(inspector.release(lease, lastIssuedMs)),

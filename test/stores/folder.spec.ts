@@ -143,7 +143,7 @@ describe('folder files', () => {
         const replaced = files.replace((await files.load())!, 'x'.repeat(100_000));
         const outcome = await replaced.then(
           (value) => value?.text ?? '',
-          ({ message }: Error) => message,
+          (error: unknown) => folderError(error, files.folder).message,
         );
         expect(outcome).toContain(isSmall ? 'The disk is full' : 'xxx');
         expect(statesIn(files.folder)).toHaveLength(1);

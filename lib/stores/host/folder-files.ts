@@ -49,7 +49,6 @@ export interface FolderValue {
 export type Seen = (
   stats: BigIntStats,
 ) => Pick<BigIntStats, 'ino' | 'birthtimeNs' | 'ctimeNs' | 'mtimeNs'>;
-type FileFacts = ReturnType<Seen>;
 
 type KnownValue = Pick<FolderValue, 'name' | 'text'>;
 
@@ -71,6 +70,7 @@ const CLOCK_MS_MAX = 60_000;
 const isOurs = (name: string) => POINTER.test(name) || STATE.test(name);
 const newId = () => randomBytes(12).toString('hex');
 
+/** Its errors are those of the file system, which folderError() explains, or explained already. */
 export class FolderFiles {
   private keepsTimes: boolean | undefined;
 
@@ -99,18 +99,14 @@ export class FolderFiles {
   /** Writes the first value; if another process was faster, its value stays. */
   async create(text: string): Promise<void> {
     const parent = dirname(this.folder);
+    await makeFolder(parent);
+    const fresh = await mkdtemp(join(parent, '.new-'));
     try {
-      await makeFolder(parent);
-      const fresh = await mkdtemp(join(parent, '.new-'));
-      try {
-        await this.publish(fresh, text);
-      } finally {
-        await rm(fresh, { recursive: true, force: true });
-      }
-      await flushed(parent);
-    } catch (error) {
-      throw folderError(error, this.folder);
+      await this.publish(fresh, text);
+    } finally {
+      await rm(fresh, { recursive: true, force: true });
     }
+    await flushed(parent);
   }
 
   /**
@@ -131,12 +127,17 @@ export class FolderFiles {
       // The state stays for the next sweep: if a file system repeats a call, it may report a
       // failure although the pointer was renamed.
       if (codeOf(error) === 'ENOENT') return undefined;
-      throw folderError(error, this.folder);
+      throw error;
     }
-    await this.flush();
+    await flushed(this.folder);
     const names = await this.names();
     // An older copy of the folder was restored after the state was written, and lacks it.
-    if (!names.includes(basename(state))) await this.rewritten(state, text);
+    if (!names.includes(basename(state))) {
+      await written(state, text).catch((error: unknown) => {
+        // The folder is gone, or another process that saw this has created it again.
+        if (!['ENOENT', 'EEXIST'].includes(codeOf(error))) throw error;
+      });
+    }
     const now = await this.load({ name, text });
     if (now !== undefined) await this.sweep(names, now);
     // A copy that replaced the folder since the read has the same names, but another identity.
@@ -149,7 +150,7 @@ export class FolderFiles {
       return await readdir(this.folder);
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return [];
-      throw folderError(error, this.folder);
+      throw error;
     }
   }
 
@@ -194,18 +195,19 @@ export class FolderFiles {
     const [, name, id] = pointers[0] ?? [];
     if (pointers.length !== 1 || name === undefined || id === undefined) return undefined;
     try {
-      const text = name === known?.name ? known.text : await this.textOf(name);
+      const state = join(this.folder, `state-${name}.json`);
+      const text = name === known?.name ? known.text : await readFile(state, 'utf8');
       const found = this.seen(await stat(join(this.folder, `at-${name}`), { bigint: true }));
       const bornNs = await this.keptTimeOf(found);
       return { text, id, name, identity: `${found.ino}.${bornNs}`, isTimeless: bornNs === 0n };
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined;
-      throw folderError(error, this.folder);
+      throw error;
     }
   }
 
   /** Without statx, libuv reports the time of the last change, which every rename moves. */
-  private async keptTimeOf({ birthtimeNs, ctimeNs }: FileFacts): Promise<bigint> {
+  private async keptTimeOf({ birthtimeNs, ctimeNs }: ReturnType<Seen>): Promise<bigint> {
     if (birthtimeNs !== ctimeNs) return birthtimeNs;
     // A new file also has equal times. A process without write access assumes that they are kept.
     this.keepsTimes ??= await this.tryTimes().catch(() => undefined);
@@ -231,10 +233,6 @@ export class FolderFiles {
     }
   }
 
-  private textOf(name: string): Promise<string> {
-    return readFile(join(this.folder, `state-${name}.json`), 'utf8');
-  }
-
   /**
    * A state may be deleted if it was there before the pointer was read and follows another value. A
    * process saw that value as the current one, so it is no longer current, and the state can never
@@ -246,23 +244,6 @@ export class FolderFiles {
       if (before === undefined || before === now.id || id === now.id) continue;
       // The next sweep deletes the rest.
       await unlink(join(this.folder, name)).catch(() => undefined);
-    }
-  }
-
-  private async rewritten(state: string, text: string): Promise<void> {
-    try {
-      await written(state, text);
-    } catch (error) {
-      // The folder is gone, or another process that saw this has created it again.
-      if (!['ENOENT', 'EEXIST'].includes(codeOf(error))) throw folderError(error, this.folder);
-    }
-  }
-
-  private async flush(): Promise<void> {
-    try {
-      await flushed(this.folder);
-    } catch (error) {
-      throw folderError(error, this.folder);
     }
   }
 }

@@ -28,7 +28,6 @@ import {
   onNetwork,
   twoHosts,
   unreadable,
-  type FileSystem,
   type FolderValue,
   type Seen,
 } from './folder-files.js';
@@ -37,14 +36,11 @@ import {
 const TRY_COUNT = 100;
 const FREE_BYTES_MIN = 16 * 2 ** 20;
 
+/** The host and its clock, which tests replace. */
 interface FolderStoreParts {
-  /** Default: that of this host. */
   readonly clock?: Clock | undefined;
-  /** Returns the run of the host; tests replace it. */
-  readonly bootOf?: () => Promise<string>;
-  /** Returns the file system of the folder; tests replace it. */
-  readonly fileSystemOf?: (folder: string) => Promise<FileSystem>;
-  /** Tests replace it. */
+  readonly bootOf?: typeof bootOf;
+  readonly fileSystemOf?: typeof fileSystemOf;
   readonly seen?: Seen;
 }
 
@@ -62,8 +58,8 @@ export class FolderStore implements RowStore {
   readonly lossWindowMs = 0;
   private readonly files: FolderFiles;
   private readonly now: () => number;
-  private readonly bootOf: () => Promise<string>;
-  private readonly fileSystemOf: (folder: string) => Promise<FileSystem>;
+  private readonly bootOf: typeof bootOf;
+  private readonly fileSystemOf: typeof fileSystemOf;
   private checked: Promise<void> | undefined;
   /** The state of the last read or write of this process. */
   private last: Found | undefined;
@@ -113,8 +109,7 @@ export class FolderStore implements RowStore {
 
   /** Creates nothing, because the caller may only be reading. */
   async readAll(): Promise<RowSnapshot> {
-    const found = await this.found();
-    const { server = '', kept } = found ?? {};
+    const { server = '', kept } = (await this.found()) ?? {};
     return { timeMs: this.now(), server, rows: [...(kept?.rows.values() ?? [])].map(storedRow) };
   }
 
@@ -124,7 +119,7 @@ export class FolderStore implements RowStore {
     for (let count = 0; count < TRY_COUNT; count++) {
       if (found?.server !== write.server || !isAsRead(found.kept, write)) return false;
       const kept = written(found.kept, write);
-      const value = await this.files.replace(found.value, textOf(kept));
+      const value = await this.files.replace(found.value, textOf(kept)).catch(this.refused);
       if (value !== undefined) {
         this.last = { ...found, value, kept };
         const { lastTimeMs, slewMs } = fieldsIn(write.header?.text ?? '');
@@ -196,26 +191,25 @@ export class FolderStore implements RowStore {
 
   /** The registry, which is created if it is absent. */
   private async open(): Promise<Found> {
-    await (this.checked ??= this.check().catch((error: unknown) => {
+    this.checked ??= this.fileSystem().then(({ network }) => {
+      if (network !== undefined) throw onNetwork(this.folder, network);
+    });
+    await this.checked.catch((error: unknown) => {
       this.checked = undefined;
       throw error;
-    }));
+    });
     for (;;) {
       const found = await this.found();
       if (found !== undefined) return found;
       // The version is higher than that of any earlier header.
-      await this.files.create(textOf({ headerVersionMin: this.now() * 1000, rows: new Map() }));
+      const empty = textOf({ headerVersionMin: this.now() * 1000, rows: new Map() });
+      await this.files.create(empty).catch(this.refused);
     }
-  }
-
-  private async check(): Promise<void> {
-    const { network } = await this.fileSystem();
-    if (network !== undefined) throw onNetwork(this.folder, network);
   }
 
   private async found(): Promise<Found | undefined> {
     const { last } = this;
-    const value = await this.files.load(last?.value);
+    const value = await this.files.load(last?.value).catch(this.refused);
     if (value === undefined) return undefined;
     const boot = await this.bootOf();
     const isLast = value.name === last?.value.name;
@@ -229,13 +223,13 @@ export class FolderStore implements RowStore {
     return this.last;
   }
 
-  private async fileSystem() {
-    try {
-      return await this.fileSystemOf(this.folder);
-    } catch (error) {
-      throw folderError(error, this.folder);
-    }
+  private fileSystem() {
+    return this.fileSystemOf(this.folder).catch(this.refused);
   }
+
+  private readonly refused = (error: unknown): never => {
+    throw folderError(error, this.folder);
+  };
 }
 
 /**

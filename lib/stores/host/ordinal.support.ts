@@ -105,7 +105,7 @@ class OrdinalSupport implements IDistributedSupport {
   readonly workerId: number | undefined;
 
   constructor(private readonly hostname: string) {
-    this.workerId = faultOf(hostname) === undefined ? ordinalOf(hostname) : undefined;
+    this.workerId = ordinalOf(hostname);
   }
 
   get location(): string {
@@ -129,14 +129,8 @@ class OrdinalSupport implements IDistributedSupport {
   }
 }
 
-function checkedOrdinal(hostname: string): number {
-  const number = faultOf(hostname) === undefined ? ordinalOf(hostname) : undefined;
-  if (number === undefined) throw noOrdinal(hostname);
-  return number;
-}
-
 function ordinalOf(hostname: string): number | undefined {
-  const digits = ORDINAL.exec(hostname)?.[1];
+  const digits = faultOf(hostname) === undefined ? ORDINAL.exec(hostname)?.[1] : undefined;
   return digits === undefined ? undefined : Number(digits);
 }
 
@@ -145,9 +139,11 @@ function faultOf(hostname: string): string | undefined {
   return crowded?.[2] ?? NO_ORDINALS.find(([form]) => form.test(hostname))?.[1];
 }
 
-function noOrdinal(hostname: string): SnowflakeError {
+function checkedOrdinal(hostname: string): number {
+  const number = ordinalOf(hostname);
+  if (number !== undefined) return number;
   const reason = faultOf(hostname) ?? 'It does not end in a dash and a number from 0 to 9999';
-  return new SnowflakeError(
+  throw new SnowflakeError(
     'CONFIG_INVALID',
     `The host name ${JSON.stringify(hostname)} is not that of a StatefulSet's pod, such as ` +
       `shop-3. ${reason}, so no worker id was taken from it. Use a registry ` +
@@ -225,10 +221,15 @@ function onlyAddress(options: PrivateAddressOptions): string {
     );
   const addresses = [...new Set(found.map(({ address }) => address))];
   if (addresses.length === 1) return addresses[0]!;
-  throw notOne(
-    found.map(({ name, address }) => `${address} (${name})`),
-    wanted,
-  );
+  const named = found.map(({ name, address }) => `${address} (${name})`);
+  const where = wanted === undefined ? 'This host has' : `The interface ${format(wanted)} has`;
+  const message =
+    named.length === 0
+      ? `${where} no private IPv4 address (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16), so no ` +
+        `worker id was taken from it. Give \`workerId\` in another way, or use a registry.`
+      : `${where} several private IPv4 addresses, ${named.join(', ')}, and a random one of ` +
+        `them cannot serve as a worker id. Name one: privateAddress({ interface: 'eth0' }).`;
+  throw new SnowflakeError('CONFIG_INVALID', message, { details: { found: named } });
 }
 
 function isPrivate({ address, family, internal }: Address): boolean {
@@ -238,15 +239,4 @@ function isPrivate({ address, family, internal }: Address): boolean {
 /** Converts 10.0.3.4 to one number. */
 function numberOf(address: string): number {
   return address.split('.').reduce((number, part) => number * 256 + Number(part), 0);
-}
-
-function notOne(found: readonly string[], wanted: string | undefined): SnowflakeError {
-  const where = wanted === undefined ? 'This host has' : `The interface ${format(wanted)} has`;
-  const message =
-    found.length === 0
-      ? `${where} no private IPv4 address (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16), so no ` +
-        `worker id was taken from it. Give \`workerId\` in another way, or use a registry.`
-      : `${where} several private IPv4 addresses, ${found.join(', ')}, and a random one of ` +
-        `them cannot serve as a worker id. Name one: privateAddress({ interface: 'eth0' }).`;
-  return new SnowflakeError('CONFIG_INVALID', message, { details: { found } });
 }

@@ -104,6 +104,8 @@ export class BitLayout {
   /** Bits, unit, and epoch as a short string; layouts with equal fingerprints share an ID space. */
   readonly fingerprint: string;
   private readonly words = new IdWords();
+  /** A literal with constant names takes half the time of one with names that vary. */
+  private readonly isUsual: boolean;
   /** The number of values that each word of an ID has. */
   private readonly highCount: number;
   private readonly lowCount: number;
@@ -123,6 +125,8 @@ export class BitLayout {
     this.epochMs = epochMs;
     this.unitMs = unitMs;
     this.fields = placeFields(options.fields);
+    const usualNames = this.fields.map(({ name, role }) => name === role && name);
+    this.isUsual = usualNames.join() === 'timestamp,worker,sequence';
     this.timestamp = this.fields.find((field) => field.role === 'timestamp')!;
     this.sequence = this.fields.find((field) => field.role === 'sequence')!;
     this.workerFields = this.fields.filter((field) => field.role === 'worker');
@@ -186,21 +190,26 @@ export class BitLayout {
    */
   parse(id: bigint | string): SnowflakeParts {
     const { high, low } = this.read(id);
-    const { fields, workerFields, sequence } = this;
-    const timestampMs = this.msOf(this.timestamp.read(high, low));
+    const timestamp = this.timestamp.read(high, low);
+    const sequence = this.sequence.read(high, low);
+    const timestampMs = this.msOf(timestamp);
+    const date = new Date(timestampMs);
+    if (this.isUsual) {
+      const worker = this.workerFields[0]!.read(high, low);
+      const fields = { timestamp, worker, sequence };
+      return { timestampMs, date, workerId: worker, sequence, fields };
+    }
     let workerId = 0;
-    for (const field of workerFields) workerId = workerId * (field.max + 1) + field.read(high, low);
-    return {
-      timestampMs,
-      date: new Date(timestampMs),
-      workerId,
-      sequence: sequence.read(high, low),
-      fields: valuesByName(fields, high, low),
-    };
+    const fields: Record<string, number> = {};
+    for (const field of this.fields) {
+      const value = (fields[field.name] = field.read(high, low));
+      if (field.role === 'worker') workerId = workerId * (field.max + 1) + value;
+    }
+    return { timestampMs, date, workerId, sequence, fields };
   }
 
   /**
-   * Reads only the time of an ID, Unix ms; about five times as fast as parse().
+   * Reads only the time of an ID, Unix ms; about four times as fast as parse().
    * @throws SnowflakeError ID_INVALID for a value that is not an ID of this layout.
    */
   timestampMsOf(id: bigint | string): number {
@@ -280,9 +289,12 @@ export class BitLayout {
 
   private read(id: bigint | string): IdWords {
     const { words } = this;
-    if (typeof id === 'bigint' && id >= 0n && id <= this.idMax) words.id = id;
-    else if (typeof id !== 'string' || !readDecimal(id, words)) throw this.notAnId(id);
-    if (words.high < this.highCount && words.low < this.lowCount) return words;
+    if (typeof id === 'bigint' && id >= 0n && id <= this.idMax) {
+      words.id = id;
+      return words;
+    }
+    const isText = typeof id === 'string' && readDecimal(id, words);
+    if (isText && words.high < this.highCount && words.low < this.lowCount) return words;
     throw this.notAnId(id);
   }
 
@@ -294,31 +306,6 @@ export class BitLayout {
       { details: { value: id } },
     );
   }
-}
-
-/** Most layouts have three or four fields; a literal is faster than adding names one by one. */
-function valuesByName(
-  fields: readonly LayoutField[],
-  high: number,
-  low: number,
-): Record<string, number> {
-  const [first, second, third] = [fields[0]!, fields[1]!, fields[2]!];
-  if (fields.length === 3) {
-    return {
-      [first.name]: first.read(high, low),
-      [second.name]: second.read(high, low),
-      [third.name]: third.read(high, low),
-    };
-  }
-  if (fields.length === 4) {
-    return {
-      [first.name]: first.read(high, low),
-      [second.name]: second.read(high, low),
-      [third.name]: third.read(high, low),
-      [fields[3]!.name]: fields[3]!.read(high, low),
-    };
-  }
-  return Object.fromEntries(fields.map((field) => [field.name, field.read(high, low)]));
 }
 
 /*

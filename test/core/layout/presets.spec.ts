@@ -252,6 +252,22 @@ describe('presets', () => {
       expect(codeOf(() => layouts.ich({ workIdLength: 11 }))).toContain('1 to 10, got 11');
       expect(layouts.ich({ workIdLength: 1 }).sequence.bits).toBe(21);
     });
+
+    it.each([
+      ['worker', undefined, 5],
+      ['worker', 'call', 0],
+      ['machine', undefined, 5],
+      ['machine', 'call', 0],
+    ] as const)('parse the field `%s` of the role %s', (name, role, workerId) => {
+      const field = role === undefined ? ([name, 10] as const) : ([name, 10, role] as const);
+      const layout = new BitLayout({ fields: [['timestamp', 41], field, ['sequence', 12]] });
+      const timestampMs = layout.epochMs + 7;
+      const id = layout.compose({ timestampMs, sequence: 3, fields: { [name]: 5 } });
+      const fields = { timestamp: 7, [name]: 5, sequence: 3 };
+      const date = new Date(timestampMs);
+      expect(layout.parse(id)).toStrictEqual({ timestampMs, date, workerId, sequence: 3, fields });
+      expect(Object.keys(layout.parse(id).fields)).toEqual(['timestamp', name, 'sequence']);
+    });
   });
 });
 

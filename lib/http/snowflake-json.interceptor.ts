@@ -122,15 +122,17 @@ class FirstLook {
 
   finds(value: object, depth = 0): boolean {
     if (depth > DEPTH_MAX || this.left-- === 0) return true;
-    if (!isPlain(value)) {
+    const isOwn = isPlain(value);
+    if (!isOwn) {
       if (isOpaque(value)) return false;
       if (value instanceof BigInt || isBigintArray(value) || isLong(value)) return true;
     }
     const parts = value as Parts;
     if (typeof parts['toJSON'] === 'function') return true;
     if (Array.isArray(value)) return this.findsInList(value, depth);
-    // This reads inherited parts too, which are not JSON; a bigint there only causes a full check.
     for (const key in parts) {
+      // An inherited part is not JSON, and a getter may throw.
+      if (!isOwn && !Object.hasOwn(parts, key)) continue;
       const part = parts[key];
       if (typeof part === 'bigint') return true;
       if (typeof part === 'object' && part !== null && this.finds(part, depth + 1)) return true;
@@ -138,8 +140,10 @@ class FirstLook {
     return false;
   }
 
+  /** By index, as JSON.stringify reads a list; an iterator of its own may leave parts out. */
   private findsInList(list: readonly unknown[], depth: number): boolean {
-    for (const part of list) {
+    for (let at = 0; at < list.length; at++) {
+      const part = list[at];
       if (typeof part === 'bigint') return true;
       if (typeof part === 'object' && part !== null && this.finds(part, depth + 1)) return true;
     }
@@ -150,24 +154,27 @@ class FirstLook {
 /** An object whose parts are being replaced. */
 class Draft {
   isDone = false;
-  /** Created when the first part changes. */
-  private made: object | undefined;
+  isChanged = false;
+  /** Made first, so that each part is read only here: a getter may return another value later. */
+  readonly copy: Parts;
 
   constructor(
     /** Stays in the response if nothing is changed. */
     private readonly original: object,
     /** The object, or the result of its toJSON. */
     readonly source: object,
-    /** Undefined for a list. */
-    readonly keys: readonly string[] | undefined,
-  ) {}
-
-  get result(): object {
-    return this.made ?? this.original;
+  ) {
+    this.copy = copyOf(source) as Parts;
   }
 
-  copy(): Parts {
-    return (this.made ??= beginCopyOf(this.source, this.keys)) as Parts;
+  get result(): object {
+    return this.isChanged ? this.copy : this.original;
+  }
+
+  put(key: string | number, part: unknown): void {
+    // The copy already has this property, so no setter can run.
+    this.copy[key] = part;
+    this.isChanged = true;
   }
 }
 
@@ -185,15 +192,17 @@ class TextCopier {
   private replacementOf(value: object, key: string | number, depth: number): unknown {
     if (this.isTooDeep || isOpaque(value)) return value;
     const known = this.drafts.get(value);
-    if (known?.isDone) return known.result;
-    if (known !== undefined) return known.source === value ? known.copy() : value;
+    if (known?.isDone === false) {
+      if (known.source !== value) return value;
+      known.isChanged = true; // the copy of a cycle is a cycle
+    }
+    if (known !== undefined) return known.result;
     const view = viewOf(value, key);
     if (typeof view === 'bigint') return this.textOf(view);
     if (!isObject(view) || (view !== value && isOpaque(view))) return value;
     if (isBigintArray(view)) return Array.from(view, (id) => this.textOf(id));
     this.isTooDeep = depth > DEPTH_MAX;
-    const keys = Array.isArray(view) ? undefined : Object.keys(view);
-    const draft = new Draft(value, view, keys);
+    const draft = new Draft(value, view);
     this.drafts.set(value, draft);
     this.replaceParts(draft, depth);
     draft.isDone = true;
@@ -203,17 +212,16 @@ class TextCopier {
   }
 
   private replaceParts(draft: Draft, depth: number): void {
-    const { keys } = draft;
-    const source = draft.source as Parts;
-    const count = keys?.length ?? (source as unknown as unknown[]).length;
+    const { copy } = draft;
+    const keys = Array.isArray(copy) ? undefined : Object.keys(copy);
+    const count = keys?.length ?? (copy as unknown as unknown[]).length;
     for (let at = 0; at < count; at++) {
       const key = keys === undefined ? at : keys[at]!;
-      const part = source[key];
-      // The copy already has these properties, so no setter can run.
-      if (typeof part === 'bigint') draft.copy()[key] = this.textOf(part);
+      const part = copy[key];
+      if (typeof part === 'bigint') draft.put(key, this.textOf(part));
       else if (typeof part === 'object' && part !== null) {
         const replacement = this.replacementOf(part, key, depth + 1);
-        if (replacement !== part) draft.copy()[key] = replacement;
+        if (replacement !== part) draft.put(key, replacement);
       }
     }
   }
@@ -299,13 +307,17 @@ function bigintOf({ high, low, unsigned }: Long): bigint {
  * A copy of the same class with the same parts in the same order. It is already the result of
  * toJSON, so JSON.stringify must not call toJSON again.
  */
-export function beginCopyOf(source: object, keys: readonly string[] | undefined): object {
-  if (keys === undefined) return Array.from(source as unknown[]);
+function copyOf(source: object): object {
+  if (Array.isArray(source)) {
+    const list: unknown[] = [];
+    for (let at = 0; at < source.length; at++) list.push(source[at]);
+    return list;
+  }
   const prototype = Object.getPrototypeOf(source) as object | null;
   const isViewed = typeof (source as Parts)['toJSON'] === 'function';
   if (prototype === Object.prototype && !isViewed) return { ...source };
   const copy = Object.create(prototype) as Parts;
-  for (const key of keys) {
+  for (const key of Object.keys(source)) {
     if (key !== 'toJSON' || !isViewed) putInto(copy, key, (source as Parts)[key]);
   }
   // A property that is not enumerable is not in the JSON.

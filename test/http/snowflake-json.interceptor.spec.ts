@@ -364,6 +364,36 @@ describe('text copy', () => {
       expect({ ...(copy as object) }).toEqual({ id: TEXT, note: TEXT });
     });
 
+    it.each([1, 2, 3, 4])('converts a part that is a bigint only at read %i', (at) => {
+      const late = () => {
+        let reads = 0;
+        return { get late() { return ++reads === at ? ID : 'text'; }, id: ID }; // prettier-ignore
+      };
+      expect(() => JSON.stringify(textCopyOf(late()))).not.toThrow();
+      expect(() => JSON.stringify(textCopyOf([ID, late()]))).not.toThrow();
+    });
+
+    it('reads no inherited part', () => {
+      const parent = {
+        get part(): never {
+          throw new Error('the part was read');
+        },
+      };
+      const child = Object.assign(Object.create(parent) as object, { id: TEXT });
+      expect(textCopyOf(child)).toBe(child);
+    });
+
+    it('reads a list by index, as JSON.stringify does', () => {
+      class List extends Array<unknown> {
+        override [Symbol.iterator]() {
+          return [][Symbol.iterator]();
+        }
+      }
+      const list = new List();
+      list.push(ID, { id: ID });
+      expect(JSON.stringify(textCopyOf({ list }))).toBe(jsonOf({ list }));
+    });
+
     it('keeps a key named `__proto__` as an ordinary key', () => {
       const value = JSON.parse('{"__proto__":{"isAdmin":true},"id":1}') as Record<string, unknown>;
       const copy = textCopyOf({ ...value, id: ID }) as Record<string, unknown>;

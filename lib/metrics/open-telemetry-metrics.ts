@@ -5,6 +5,7 @@
  * Guarantee: each generator is read once per collection. A collection also records the durations of
  * the generator's most recent renewals, up to 64.
  */
+import { methods, refuse } from '../options.js';
 import { DURATION_BOUNDS_MS } from '../time/call-record.js';
 import {
   GENERATOR_METRICS,
@@ -105,6 +106,7 @@ function observed<Instrument, Reading>(
   readers: readonly ReaderOf<Reading>[],
   { metrics }: Family<Reading>,
 ): () => void {
+  refuse(methods('createObservableGauge', 'addBatchObservableCallback')('meter', meter));
   const recorders = metrics.filter(isHistogram).map((metric) => durationRecorder(meter, metric));
   const observables = metrics.filter((metric) => !isHistogram(metric));
   const instruments = observables.map((metric) => observable(meter, metric));

@@ -95,6 +95,7 @@ export function registerPrometheusLockMetrics(
 }
 
 function registryOf(client: PromClient, options: PromOptions): PromRegistry {
+  refuse(methods('Counter', 'Gauge')('client', client));
   const strangers = unknownNames(options, 'registry', 'The registration');
   const { registry = client.register } = options;
   const isRegistry = methods('getSingleMetric', 'registerMetric');

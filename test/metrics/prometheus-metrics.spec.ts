@@ -407,6 +407,16 @@ describe('lock metrics', () => {
     expect(adding([{ locks, name: 'a b' }])).toThrow('`name`');
   });
 
+  it.each([undefined, {}, new client.Registry()])(
+    'reject %p as prom-client or a meter',
+    (given) => {
+      const toProm = () => registerPrometheusMetrics(given as never, []);
+      expect(toProm).toThrow('Expected `client` to be an object with Counter(), Gauge(), got');
+      const toMeter = () => registerOpenTelemetryLockMetrics(given as never, []);
+      expect(toMeter).toThrow('Expected `meter` to be an object with createObservableGauge()');
+    },
+  );
+
   it('have one label per store, and can be unregistered', async () => {
     const { registry, locks, other } = measured();
     await other.tryAcquire('order:1');

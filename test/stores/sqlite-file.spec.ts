@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import Database from 'libsql';
-import { registryTable, sqliteSupport } from '../../lib/stores/sql/index.js';
+import { registryTable, seriesTable, sqliteSupport } from '../../lib/stores/sql/index.js';
 import { sqliteHandle } from '../../lib/stores/sql/dialects/sqlite-file.js';
 import { supportFromUrl } from '../../lib/stores/sql/sql.support.js';
 import { OF_SERVERS, REFUSALS } from '../package/consumers/sqlite/refusals.mjs';
@@ -150,6 +150,12 @@ describe.each(['WAL', 'DELETE'])('a SQLite file in journal mode %s', (mode) => {
     rmSync(join(dirname(folder), 'linked.db'));
     await found(support);
   });
+});
+
+it.each(['mariadb', undefined, 'toString'])('no table is written for the dialect %p', (dialect) => {
+  for (const table of [registryTable, seriesTable]) {
+    expect(() => table(dialect as never)).toThrow("one of 'postgres', 'mysql', 'sqlite', got");
+  }
 });
 
 describe('an open file', () => {

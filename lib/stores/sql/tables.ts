@@ -4,6 +4,7 @@
  * Guarantee: it is one table, so a loss affects all of it or nothing. It is never created at the
  * start of an application.
  */
+import { choice, refuse } from '../../options.js';
 import type { DialectName } from './dialects/dialect.js';
 import { dialectOfType } from './given-database.js';
 import { checkedOptions, TABLE } from './sql-options.js';
@@ -31,7 +32,7 @@ const TABLE_ENDINGS: Readonly<Record<DialectName, string>> = {
  *
  * @param dialect 'postgres', 'mysql' (MariaDB too) or 'sqlite'
  * @param table default 'snowflake_registry'
- * @throws SnowflakeError CONFIG_INVALID for a name that requires quotes
+ * @throws SnowflakeError CONFIG_INVALID for another dialect, or a name that requires quotes
  * @example
  * ```ts
  * import { registryTable } from 'nestjs-snowflake/sql';
@@ -40,8 +41,13 @@ const TABLE_ENDINGS: Readonly<Record<DialectName, string>> = {
  * ```
  */
 export function registryTable(dialect: DialectName, table: string = TABLE): string {
+  return creation(dialect, table, COLUMNS);
+}
+
+function creation(dialect: DialectName, table: string, columns: string): string {
   checkedOptions({ table });
-  return `CREATE TABLE IF NOT EXISTS ${table} (${COLUMNS}${TABLE_ENDINGS[dialect]}`;
+  refuse(choice(...Object.keys(TABLE_ENDINGS))('dialect', dialect));
+  return `CREATE TABLE IF NOT EXISTS ${table} (${columns}${TABLE_ENDINGS[dialect]}`;
 }
 
 /*
@@ -112,11 +118,10 @@ const SERIES_COLUMNS = `
  *
  * @param dialect 'postgres', 'mysql' (MariaDB too) or 'sqlite'
  * @param table default 'snowflake_series'
- * @throws SnowflakeError CONFIG_INVALID for a name that requires quotes
+ * @throws SnowflakeError CONFIG_INVALID for another dialect, or a name that requires quotes
  */
 export function seriesTable(dialect: DialectName, table: string = SERIES_TABLE): string {
-  checkedOptions({ table });
-  return `CREATE TABLE IF NOT EXISTS ${table} (${SERIES_COLUMNS}${TABLE_ENDINGS[dialect]}`;
+  return creation(dialect, table, SERIES_COLUMNS);
 }
 
 /**

@@ -15,8 +15,9 @@ else
   slew, era = 0, 1
 end
 
-local function keepMoment()
+-- The script's own fields come with it, because each command costs as much as ten fields.
+local function keepMoment(...)
   redis.call('HSET', key, 'server', server, 'slew', text(slew), 'era', text(era),
-    'lastTime', text(time))
+    'lastTime', text(time), ...)
   if text(epoch) ~= (lastEpoch or '0') then redis.call('HSET', key, 'epoch', text(epoch)) end
 end

@@ -33,6 +33,5 @@ local function keep(row)
   end
   local line = table.concat({ row.form, text(row.era), row.margin, text(row.ready),
     text(row.window), row.count, row.grant }, '|')
-  redis.call('HSET', key, nextField, row.next, restField, line)
-  keepMoment()
+  keepMoment(nextField, row.next, restField, line)
 end

@@ -71,8 +71,8 @@ else
   if not isLess(row.count, budget) then return waitingUntil(row.window + lossWindow) end
   count = least(count, difference(budget, row.count))
 end
-count = least(count, difference(ceiling, first))
+if isLess(ceiling, sum(first, count)) then count = difference(ceiling, first) end
 if not isClock then row.count = sum(row.count, count) end
 row.next, row.grant = sum(first, count), first .. '.' .. random
 keep(row)
-return { 'ok', first, row.next, row.grant, text(era), text(now) }
+return { 'ok', first, row.next, row.grant, era, now }

@@ -113,13 +113,13 @@ export class RedisCounters implements CounterStore {
    * result is returned only if the file was synced often enough after it.
    */
   async #synced<T>(change: () => Promise<T>): Promise<T> {
+    if (this.#isBelieved) return change();
     if (this.#asksFirst) await this.#askSync();
     const [answer] = await Promise.all([change(), this.#askSync()]);
     return answer;
   }
 
   async #askSync(): Promise<void> {
-    if (this.#isBelieved) return;
     const fsync = await this.#hash.setting('appendfsync').catch((error: unknown) => {
       // Without the permission to read the setting, the file counts as synced.
       if (isSnowflakeError(error) && !error.retryable) return undefined;

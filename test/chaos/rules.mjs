@@ -155,8 +155,8 @@ const LOCK_RULES = [
       { in: 'code', says: 'wait !== void 0 && (isMine || !isOfNow)', insteadSays: 'false' },
       {
         in: 'code',
-        says: '[isAbsent(this.#keys.wait), isAbsent(key), noteIsAsRead]',
-        insteadSays: '[isAbsent(key), noteIsAsRead]',
+        says: 'ttlMs > provenMs ? [wait, key, raise] : [wait, key]',
+        insteadSays: '[key]',
       },
     ],
   },

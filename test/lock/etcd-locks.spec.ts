@@ -4,10 +4,16 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { isSnowflakeError } from '../../lib/errors.js';
 import type { HeldLock, LockStore, LockRecord } from '../../lib/lock/lock-store.js';
 import { etcdLocks } from '../../lib/stores/etcd/index.js';
-import { EtcdKeys, etcdProxy, settableEtcd, type Handler, endpointOf } from '../stores/etcd-lab.js';
+import {
+  EtcdKeys,
+  endpointOf,
+  etcdProxy,
+  settableEtcd,
+  wasRevoked,
+  type Handler,
+} from '../stores/etcd-lab.js';
 import { LOSS_WINDOW_MS } from '../stores/timed-redis.js';
 import { type SettableLockStore, walkLocks, type WalkReport } from './settable-locks.js';
 import { heldIn, namedLock, readySpaces } from './held-locks.js';
@@ -47,7 +53,7 @@ interface Stall {
   readonly other: LockStore;
   /** Runs once, when the stalled client is about to write the matching data. */
   readonly before: (isWritten: Says, run: () => Promise<void>) => void;
-  /** Changes the answer to such a write, once. */
+  /** Changes each answer from such a write on. */
   readonly instead: (isWritten: Says, answer: (body: string) => string) => void;
   /** From now on a different leader answers. */
   readonly elect: () => void;
@@ -57,6 +63,7 @@ type Says = (body: string) => boolean;
 
 const LONG = { ttlMs: 30_000, longestMs: 30_000 };
 const grants = (body: string): boolean => body.includes('"lease"');
+const always = () => true;
 
 /** The answer to the stalled client, or the result of the other one. A correct result is `good`. */
 const STALLS: Readonly<Record<string, (stall: Stall) => Promise<string>>> = {
@@ -88,17 +95,34 @@ const STALLS: Readonly<Record<string, (stall: Stall) => Promise<string>>> = {
   },
   'is not granted by an answer of another cluster': async ({ stalled, instead }) => {
     instead(grants, (body) => body.replace(/"cluster_id":"\d+"/, '"cluster_id":"7"'));
-    const { status } = await stalled.acquire(namedLock('a', LONG)).catch((error: unknown) => {
-      const isTold = isSnowflakeError(error) && error.code === 'STORE_UNAVAILABLE';
-      return { status: isTold ? 'good' : 'another error' };
-    });
-    return status;
+    const { status } = await stalled.acquire(namedLock('a', LONG));
+    return status === 'wait' ? 'good' : status;
   },
   'is not extended by a holder that stalled until another one held it': async (stall) => {
     const held = await heldIn(stall.stalled, namedLock('a', LONG));
     stall.before(grants, async () => void (await handedOn(stall)));
+    const { status } = await stall.stalled.extend({ ...held, ttlMs: 1000, note: 'done' });
+    return status === 'lost' ? 'good' : status;
+  },
+  'is not extended by a keep-alive alone': async (stall) => {
+    const held = await heldIn(stall.stalled, namedLock('a', LONG));
+    stall.before(always, async () => void (await handedOn(stall)));
     const { status } = await stall.stalled.extend({ ...held, ttlMs: 1000 });
     return status === 'lost' ? 'good' : status;
+  },
+  'outlives its lease of before an election, which the old leader may revoke late': async (
+    stall,
+  ) => {
+    const { keys, stalled, elect } = stall;
+    const held = await heldIn(stalled, namedLock('a', LONG));
+    const key = Buffer.from(`${keys.prefix}locks/held/a`).toString('base64');
+    const { kvs } = await keys.ask('kv/range', { key });
+    elect();
+    await stalled.extend({ ...held, ttlMs: 1000 });
+    const [{ lease: ID }] = kvs as [{ lease: string }];
+    await keys.ask('lease/revoke', { ID }).catch(wasRevoked);
+    const { status } = await stalled.extend({ ...held, ttlMs: 1000 });
+    return status === 'ok' ? 'good' : status;
   },
   'is not released by a holder that stalled until another one held it': async (stall) => {
     // The store remembers the first lease, and must read to release the second.
@@ -160,21 +184,19 @@ async function stalls(endpoint: string, make: Make, name: string): Promise<strin
       await run();
       return pass();
     });
-  const instead: Stall['instead'] = (isWritten, answer) =>
-    once(isWritten, async ({ pass }) => {
+  const instead: Stall['instead'] = (isWritten, answer) => {
+    let isOther = false;
+    proxy.handler = async ({ body, pass }) => {
+      isOther ||= isWritten(body);
       const passed = await pass();
-      return { ...passed, body: answer(passed.body) };
-    });
+      return isOther ? { ...passed, body: answer(passed.body) } : passed;
+    };
+  };
+  const elect = (): void => instead(always, nextTerm);
   try {
     // A new namespace has lost nothing.
     await stalled.acquire(namedLock('first', LONG));
     await keys.delete('locks/wait');
-    const elect = (): void => {
-      proxy.handler = async ({ pass }) => {
-        const passed = await pass();
-        return { ...passed, body: nextTerm(passed.body) };
-      };
-    };
     return await STALLS[name]!({ keys, stalled, other, before, instead, elect });
   } finally {
     await Promise.all([stalled.close!(), other.close!()]);
@@ -363,7 +385,7 @@ describe('etcd lock rules', () => {
   type Make = typeof etcdLocks;
 
   const ENDPOINT = endpointOf(process.env['ETCD_URL']!);
-  const CASES = [...new Set(ETCD_LOCK_MUTANTS.map(({ by }) => by))];
+  const CASES = [...new Set([...Object.keys(STALLS), ...ETCD_LOCK_MUTANTS.map(({ by }) => by)])];
 
   /** The suite soon stops with a store that refuses every write. */
   const IMPATIENT = {

@@ -5,18 +5,13 @@
 
 /** @import { Mutant } from './load-library.mjs' */
 
-const STORE = 'stores/etcd/etcd-locks.ts';
-const CALLS = 'stores/etcd/etcd-lock-transactions.ts';
-
-const etcdEdit = (/** @type {string} */ file, /** @type {string} */ find, put = '') => ({
-  file,
+const etcdEdit = (/** @type {string} */ find, put = '') => ({
+  file: 'stores/etcd/etcd-locks.ts',
   find,
   put,
 });
 
-const isOf = 'held.holder === holder && held.token === (token ?? held.token)';
-const comparesOfGrant = 'compare: [isAbsent(this.#keys.wait), isAbsent(key), noteIsAsRead],';
-const comparesOfHold = 'const compare = [isUnchanged(key, modRevision)];';
+const absentInGrant = 'ttlMs > provenMs ? [wait, key, raise] : [wait, key]';
 
 /** @type {readonly (Mutant & { by: string })[]} */
 export const ETCD_LOCK_MUTANTS = [
@@ -24,26 +19,31 @@ export const ETCD_LOCK_MUTANTS = [
     name: 'a lock that is held is granted',
     by: 'grants a lock to one, and tells others by whom it is held',
     edits: [
-      etcdEdit(STORE, 'if (held !== undefined) return this.#refused(held);'),
-      etcdEdit(CALLS, comparesOfGrant, 'compare: [isAbsent(this.#keys.wait), noteIsAsRead],'),
+      etcdEdit('if (held !== undefined) {', 'if (held === null) {'),
+      etcdEdit(absentInGrant, '[wait]'),
     ],
   },
   {
     name: 'anybody extends and releases',
     by: 'extends for the holder alone',
-    edits: [etcdEdit(STORE, isOf, 'held.token === (token ?? held.token)')],
+    edits: [etcdEdit('value.holder === request.holder && ')],
   },
   {
     name: 'tokens are revisions alone',
     by: 'grants a token that is higher than one that somebody has',
-    edits: [etcdEdit(CALLS, 'const tokenBase = known', 'const tokenBase = 0n * known')],
+    edits: [etcdEdit('const tokenBase = known', 'const tokenBase = 0n * known')],
+  },
+  {
+    name: 'a token that was never granted is no proof of a loss',
+    by: 'takes a young token of a lock that it does not know for such a proof',
+    edits: [etcdEdit('if (isForgotten || highest > token)', 'if (have < 0n)')],
   },
   {
     name: 'a change of clusters is ignored',
     by: 'grants nothing when another server answers, until what was forgotten has ended',
     edits: [
-      etcdEdit(CALLS, "header: fate === 'same' ? stored : undefined", 'header: stored'),
-      etcdEdit(CALLS, "if (fate === 'same') return", 'if (mark !== undefined) return'),
+      etcdEdit("...(fate === 'same' && { header: stored! })", '...(stored && { header: stored })'),
+      etcdEdit("=== 'same' ? seen : undefined", "=== '' ? undefined : seen"),
     ],
   },
   {
@@ -51,8 +51,7 @@ export const ETCD_LOCK_MUTANTS = [
     by: 'grants nothing when another server answers, until what was forgotten has ended',
     edits: [
       etcdEdit(
-        CALLS,
-        'lease = await this.#leases.grant(longestMs + this.#lossWindowMs)',
+        'lease = await this.#leases.grant(longestMs + this.lossWindowMs)',
         'lease = await this.#leases.grant(longestMs)',
       ),
     ],
@@ -61,19 +60,28 @@ export const ETCD_LOCK_MUTANTS = [
     name: 'a grant rests on nothing that was read',
     by: 'is not granted to an attempt that stalled until all data was lost',
     edits: [
-      etcdEdit(CALLS, 'const isAsRead = isText(this.#keys.header, found.headerText);'),
-      etcdEdit(CALLS, 'compare: [isAsRead, ...compare]', 'compare'),
-      etcdEdit(CALLS, comparesOfGrant, 'compare: [isAbsent(key)],'),
+      etcdEdit('[has(this.#keys.header, headerText), ...compare]', 'compare'),
+      etcdEdit(absentInGrant, '[key]'),
     ],
   },
   {
     name: 'an extension takes the lock from whoever holds it',
     by: 'is not extended by a holder that stalled until another one held it',
-    edits: [etcdEdit(CALLS, comparesOfHold, 'const compare: object[] = [];')],
+    edits: [
+      etcdEdit(
+        'const compare = [isUnchanged(row.key, row.modRevision)];',
+        'const compare: object[] = [];',
+      ),
+    ],
+  },
+  {
+    name: 'a keep-alive extends a lock also in a later run',
+    by: 'outlives its lease of before an election, which the old leader may revoke late',
+    edits: [etcdEdit('own?.server === header.server && own.lease.id', 'own?.lease.id')],
   },
   {
     name: 'an election takes all locks away',
     by: 'stays with its holder through an election',
-    edits: [etcdEdit(CALLS, "(fate === 'elected' ? 0 : 1)", '1')],
+    edits: [etcdEdit("(fate === 'elected' ? 0 : 1)", '1')],
   },
 ];

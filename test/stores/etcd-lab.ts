@@ -264,9 +264,15 @@ const LONG_S = '100000';
 export class SettableLeases {
   steadyMs = 0;
   private readonly ends = new Map<string, number>();
+  private readonly ttls = new Map<string, number>();
 
   granted(id: string, seconds: number): void {
-    this.ends.set(id, this.steadyMs + seconds * 1000);
+    this.ttls.set(id, seconds * 1000);
+    this.keptAlive(id);
+  }
+
+  keptAlive(id: string): void {
+    this.ends.set(id, this.steadyMs + this.ttls.get(id)!);
   }
 
   /** In etcd's format, without milliseconds. */
@@ -283,7 +289,7 @@ export class SettableLeases {
 }
 
 /** Leases that the store has revoked are gone already. */
-function wasRevoked(error: unknown): void {
+export function wasRevoked(error: unknown): void {
   if (!String(error).includes('lease not found')) throw error;
 }
 
@@ -295,8 +301,13 @@ async function withLeases({ path, body, pass }: ProxyCall, leases: SettableLease
     return { ...passed, body: passed.body.replace(`"TTL":"${LONG_S}"`, `"TTL":"${TTL}"`) };
   }
   const passed = await pass();
-  if (path !== 'lease/timetolive') return passed;
+  if (path !== 'lease/timetolive' && path !== 'lease/keepalive') return passed;
   const { ID } = JSON.parse(body) as { ID: string };
+  if (path === 'lease/keepalive') {
+    const { result } = JSON.parse(passed.body) as { result: { TTL?: string } };
+    if (result.TTL !== undefined) leases.keptAlive(ID);
+    return passed;
+  }
   return {
     ...passed,
     body: passed.body.replace(/"TTL":"-?\d+"/, `"TTL":"${leases.leftText(ID)}"`),

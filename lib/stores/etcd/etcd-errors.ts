@@ -88,8 +88,8 @@ export const REFUSALS = {
     'The lease of a lock ended before it was used: etcd is too slow. It is asked again.',
   ),
   compacted: later(
-    /required revision has been compacted/,
-    'What was being read has just been compacted. It will be read again.',
+    /required revision (has been compacted|is a future revision)/,
+    'What was being read has just been compacted, or is not written yet. It will be read again.',
   ),
   corrupt: never(
     /corrupt cluster|CORRUPT/,

@@ -6,9 +6,8 @@
  */
 import { isSnowflakeError } from '../../errors.js';
 import { locksForm } from '../../lock/row-locks.js';
-import { formText, readForm, type TextForm } from '../../rows/row-store.js';
-import { wholeNumber, type EtcdAnswer, type EtcdClient } from './etcd-client.js';
-import { toBase64 } from './etcd-rows.js';
+import { readForm, type TextForm } from '../../rows/row-store.js';
+import { recordOf, wholeNumber, type EtcdAnswer, type EtcdClient } from './etcd-client.js';
 
 /** The header that all locks share. */
 export interface EtcdLockHeader {
@@ -41,39 +40,24 @@ export interface EtcdLockValue {
 }
 
 /** Keys as strings, next to those of a registry in the same namespace. */
-export class LockKeys {
-  readonly prefix: string;
-  readonly header: string;
-  /** This key exists as long as no lock may be granted. */
-  readonly wait: string;
-  /** This key exists as long as a loss may erase the longest TTL. */
-  readonly raise: string;
-  /** All locks have keys from the first of these up to the second. */
-  readonly held: { readonly from: string; readonly to: string };
-  /** The same for their notes, which have no lease because they outlive the locks. */
-  readonly notes: { readonly from: string; readonly to: string };
-
-  constructor(namespace: string) {
-    this.prefix = `snowflake/${namespace}/locks/`;
-    this.header = `${this.prefix}header`;
-    this.wait = `${this.prefix}wait`;
-    this.raise = `${this.prefix}raise`;
-    this.held = { from: `${this.prefix}held/`, to: `${this.prefix}held0` };
-    this.notes = { from: `${this.prefix}note/`, to: `${this.prefix}note0` };
-  }
-
-  lock(name: string): string {
-    return `${this.held.from}${name}`;
-  }
-
-  note(name: string): string {
-    return `${this.notes.from}${name}`;
-  }
-
-  /** The name of the lock to which a key of either kind belongs. */
-  nameOf(key: string): string {
-    return key.slice(this.held.from.length);
-  }
+export function lockKeys(namespace: string) {
+  const prefix = `snowflake/${namespace}/locks/`;
+  return {
+    prefix,
+    header: `${prefix}header`,
+    /** This key exists as long as no lock may be granted. */
+    wait: `${prefix}wait`,
+    /** This key exists as long as a loss may erase the longest TTL. */
+    raise: `${prefix}raise`,
+    /** All locks have keys from the first of these up to the second. */
+    held: [`${prefix}held/`, `${prefix}held0`],
+    /** The same for their notes, which have no lease because they outlive the locks. */
+    notes: [`${prefix}note/`, `${prefix}note0`],
+    lock: (name: string) => `${prefix}held/${name}`,
+    note: (name: string) => `${prefix}note/${name}`,
+    /** The name of the lock to which a key of either kind belongs. */
+    nameOf: (key: string) => key.slice(`${prefix}held/`.length),
+  } as const;
 }
 
 const lockText = (fields: Pick<TextForm, 'texts' | 'numbers' | 'bigints'>): TextForm =>
@@ -90,16 +74,8 @@ const VALUE = lockText({
   bigints: ['tokenBase'],
 });
 
-export function headerText({ tokenBase, forgottenTo, ...rest }: EtcdLockHeader): string {
-  return formText({ ...rest, tokenBase, forgottenTo });
-}
-
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
 export const lockHeaderIn = (text: string) => readForm<EtcdLockHeader>(text, HEADER);
-
-export function valueText({ tokenBase, ...rest }: EtcdLockValue): string {
-  return formText({ ...rest, tokenBase });
-}
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
 export const lockValueIn = (text: string) => readForm<EtcdLockValue>(text, VALUE);
@@ -108,13 +84,14 @@ export const lockValueIn = (text: string) => readForm<EtcdLockValue>(text, VALUE
  * Leases of etcd. When a lease ends, etcd deletes its keys. The leader measures it by a steady
  * clock, and a change of leaders never ends it earlier.
  *
- * Guarantee: a lease lasts at least the requested time from its grant. The code never sends a
- * keep-alive, because a leader that was replaced without noticing may confirm one.
+ * Guarantee: a lease lasts at least the requested time from its grant.
  */
 
 export interface EtcdLease {
   readonly id: string;
   readonly ms: number;
+  /** The clock of the member at the grant. */
+  readonly timeMs: number;
 }
 
 /** The format of etcd; a proxy may add milliseconds. */
@@ -137,6 +114,15 @@ export class EtcdLeases {
     return this.#client.read(answer, leaseIn);
   }
 
+  /**
+   * True if a leader has restarted the time of a lease. The leader may be replaced already, so only
+   * a later read in the run of the grant confirms it.
+   */
+  async isKeptAlive(id: string): Promise<boolean> {
+    const { fields } = await this.#client.ask({ path: 'lease/keepalive', body: { ID: id } });
+    return Number(recordOf(fields['result'])['TTL'] ?? 0) > 0;
+  }
+
   /** Returns at least the remaining time of a lease; 0 if it has ended. */
   async leftMs(id: string): Promise<number> {
     const answer = await this.#client.ask({ path: 'lease/timetolive', body: { ID: id } });
@@ -144,23 +130,22 @@ export class EtcdLeases {
   }
 
   /** Ends a lease and deletes its keys; does nothing if etcd has no such lease. */
-  revoked(id: string): Promise<unknown> {
-    return this.#client
-      .ask({ path: 'lease/revoke', body: { ID: id }, isWrite: true })
-      .catch((error: unknown) => {
-        if (!isUnknownLease(error)) throw error;
-      });
+  async revoked(id: string): Promise<void> {
+    const asked = { path: 'lease/revoke', body: { ID: id }, isWrite: true };
+    await this.#client.ask(asked).catch((error: unknown) => {
+      if (!hasRefusal(error, 'no-lease')) throw error;
+    });
   }
 
-  /** Revokes a lease without keys. */
-  dropped(id: string): Promise<unknown> {
-    // It ends by itself.
-    return this.revoked(id).catch(() => undefined);
+  /** Revokes a lease that nobody needs; if this fails, it ends by itself. */
+  async dropped(id: string): Promise<undefined> {
+    await this.revoked(id).catch(() => undefined);
+    return undefined;
   }
 }
 
-export function isUnknownLease(error: unknown): boolean {
-  return isSnowflakeError(error) && error.details['refusal'] === 'no-lease';
+export function hasRefusal(error: unknown, ...refusals: readonly unknown[]): boolean {
+  return isSnowflakeError(error) && refusals.includes(error.details['refusal']);
 }
 
 /** etcd omits a number that is 0. */
@@ -171,29 +156,8 @@ function leftIn({ fields: { TTL = '0' } }: EtcdAnswer): number {
   return Math.round(Number(TTL) * 1000);
 }
 
-function leaseIn({ fields }: EtcdAnswer): EtcdLease {
+function leaseIn({ fields, timeMs }: EtcdAnswer): EtcdLease {
   const { ID: id } = fields;
   if (typeof id !== 'string' || !ID.test(id)) throw new Error('left out the lease');
-  return { id, ms: wholeNumber(fields['TTL'], 'TTL') * 1000 };
-}
-
-/*
- * The parts of lock transactions in the gateway's format: comparisons, and the keys to put if they
- * hold.
- */
-
-/** True as long as a key has this text; without a text, if the key is absent. */
-export function isText(key: string, text: string | undefined): object {
-  if (text === undefined) return isAbsent(key);
-  return { key: toBase64(key), target: 'VALUE', result: 'EQUAL', value: toBase64(text) };
-}
-
-export function isAbsent(key: string): object {
-  return { key: toBase64(key), target: 'CREATE', result: 'EQUAL', create_revision: '0' };
-}
-
-/** With a lease, the key is deleted when the lease ends. */
-export function putWith(key: string, text: string, lease?: string): object {
-  const value = { key: toBase64(key), value: toBase64(text) };
-  return { request_put: { ...value, ...(lease !== undefined && { lease }) } };
+  return { id, ms: wholeNumber(fields['TTL'], 'TTL') * 1000, timeMs };
 }

@@ -4,6 +4,7 @@
  *
  * Guarantee: a fact that the user has no permission to read is absent, never guessed.
  */
+import { randomUUID } from 'node:crypto';
 import { isSnowflakeError } from '../../errors.js';
 import { finding, type Finding } from '../../registry/snapshot.js';
 import { OneAtATime } from '../../time/line.js';
@@ -17,7 +18,13 @@ import {
 } from './etcd-client.js';
 import type { EtcdSettings } from './etcd-options.js';
 import { foundBy, type KeyValue } from './etcd-rows.js';
-import { RestoreDetector, type Fate, type Mark, type MemberStatus } from './restore-detector.js';
+import {
+  RestoreDetector,
+  runText,
+  type Fate,
+  type Mark,
+  type MemberStatus,
+} from './restore-detector.js';
 
 /** Some hours of 1024 holders; no longer history is required. */
 const HISTORY_REVISIONS = 2_000_000;
@@ -33,8 +40,8 @@ export interface EtcdObservation {
 }
 
 /** The keys at one revision, one list for each request. */
-export interface EtcdFound<T = KeyValue> extends EtcdObservation {
-  readonly lists: T[][];
+export interface EtcdFound extends EtcdObservation {
+  readonly lists: KeyValue[][];
 }
 
 export class EtcdMembers {
@@ -53,14 +60,11 @@ export class EtcdMembers {
   }
 
   /** Runs one read-only transaction. */
-  async ask<T = KeyValue>(
-    success: readonly object[],
-    keyIn?: (value: unknown) => T,
-  ): Promise<EtcdFound<T>> {
+  async ask(success: readonly object[]): Promise<EtcdFound> {
     const mark = this.mark();
     const answer = await this.#client.ask({ path: 'kv/txn', body: { success } });
     return this.#client.read(answer, () => {
-      const lists = foundBy(answer, success.length, keyIn);
+      const lists = foundBy(answer, success);
       return { answer, header: answerHeader(answer), mark, lists };
     });
   }
@@ -71,6 +75,16 @@ export class EtcdMembers {
     if (this.#detector.isBelieved(observation)) return 'same';
     const status = await this.status(answer.endpoint, header.memberId);
     return this.#detector.examine(observation, status);
+  }
+
+  /** Names a new run, and reads keys in it. */
+  async newRun({ answer, header: { memberId } }: EtcdObservation, success: readonly object[]) {
+    const status = await this.status(answer.endpoint, memberId);
+    // Read after the status, so that the computed gap is at most the real one.
+    const now = await this.ask(success);
+    const { clusterId, term, revision } = now.header;
+    const gap = status && status.index - revision;
+    return { now, server: runText({ clusterId, gap, term, random: randomUUID() }) };
   }
 
   /**

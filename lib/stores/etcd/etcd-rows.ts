@@ -8,7 +8,6 @@ import { HEADER_KEY, type Row, type RowWrite, type StoredRow } from '../../rows/
 import { LAST_MS } from '../../rows/store-clock.js';
 import {
   answerHeader,
-  isRecord,
   listIn,
   recordOf,
   wholeNumber,
@@ -24,6 +23,10 @@ export interface KeyValue {
   readonly modRevision: number;
   /** The number of writes since it was created. */
   readonly version: number;
+  /** The revision of etcd that created it. */
+  readonly createRevision: number;
+  /** The lease with which it ends; 0 if it has none. */
+  readonly lease: string;
 }
 
 /** The run of etcd that contains the registry, and its header, if any. */
@@ -153,13 +156,15 @@ function tokenIn(quoted: string): string | undefined {
 }
 
 export function keyValueIn(value: unknown): KeyValue {
-  const { key, value: text = '', mod_revision, version } = isRecord(value) ? value : {};
+  const { key, value: text = '', mod_revision, version, ...more } = recordOf(value);
   if (typeof key !== 'string' || typeof text !== 'string') throw new Error('left out the key');
   return {
     key: fromBase64(key),
     value: fromBase64(text),
     modRevision: wholeNumber(mod_revision, 'mod_revision'),
     version: wholeNumber(version, 'version'),
+    createRevision: Number(more['create_revision']),
+    lease: String(more['lease'] ?? 0),
   };
 }
 
@@ -191,7 +196,7 @@ function isNotAfter(key: string, revision: number): object {
   return { key: toBase64(key), target: 'MOD', result: 'LESS', mod_revision };
 }
 
-function has(key: string, value: string): object {
+export function has(key: string, value: string): object {
   return { key: toBase64(key), target: 'VALUE', result: 'EQUAL', value: toBase64(value) };
 }
 
@@ -200,13 +205,20 @@ function isBelow(key: string, ceiling: bigint): object {
   return { key: toBase64(key), target: 'VALUE', result: 'LESS', value };
 }
 
-export function put(key: string, value: string): object {
-  return { request_put: { key: toBase64(key), value: toBase64(value), prev_kv: true } };
+/** @param lease deletes the key at its end */
+export function put(key: string, value: string, lease?: string): object {
+  const written = { key: toBase64(key), value: toBase64(value), prev_kv: true };
+  return { request_put: { ...written, ...(lease !== undefined && { lease }) } };
 }
 
 export function get(key: string, end?: string): object {
   const range_end = end === undefined ? {} : { range_end: toBase64(end) };
   return { request_range: { key: toBase64(key), ...range_end } };
+}
+
+/** Reads a key as it was at a revision. */
+export function past(key: string, revision: bigint): object {
+  return { request_range: { key: toBase64(key), revision: String(revision) } };
 }
 
 /** Reads the keys of a range in pages, at a given revision or at the newest. */
@@ -285,18 +297,15 @@ function namedOnce(key: string, value: string): object {
   return { request_txn: { compare: [has(key, value)], failure: [put(key, value)] } };
 }
 
-/** The results of each request of a transaction, in order. */
-export function foundBy<T = KeyValue>(
-  { fields }: EtcdAnswer,
-  questionCount: number,
-  read: (value: unknown) => T = keyValueIn as (value: unknown) => T,
-): T[][] {
+/** The results of each read of a transaction, in order. */
+export function foundBy({ fields }: EtcdAnswer, questions: readonly object[]): KeyValue[][] {
   const responses = listIn(fields, 'responses');
-  if (responses.length !== questionCount) throw new Error('left out what was asked for');
-  return responses.map((response) => {
+  if (responses.length !== questions.length) throw new Error('left out what was asked for');
+  const read = responses.filter((_, at) => 'request_range' in questions[at]!);
+  return read.map((response) => {
     const range = recordOf(response)['response_range'];
     if (range === undefined) throw new Error('left out what was asked for');
-    return listIn(recordOf(range), 'kvs').map((value) => read(value));
+    return listIn(recordOf(range), 'kvs').map(keyValueIn);
   });
 }
 

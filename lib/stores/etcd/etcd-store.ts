@@ -6,7 +6,7 @@
  * snapshot comes from a run of etcd that was examined, and a write does not count if a run may have
  * lost it. This code takes no lease of etcd: the ceiling decides whether a worker ID is held.
  */
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import { triedRights } from '../../registry/row-inspector.js';
 import type { Finding } from '../../registry/snapshot.js';
@@ -43,7 +43,7 @@ import {
   type KeyValue,
 } from './etcd-rows.js';
 import type { EtcdSettings } from './etcd-options.js';
-import { RUN_ENDED, runText } from './restore-detector.js';
+import { RUN_ENDED } from './restore-detector.js';
 
 /** Each repetition means that another process has just created the registry or recorded a loss. */
 const READ_COUNT = 10;
@@ -171,16 +171,12 @@ export class EtcdStore implements RowStore {
   }
 
   /** Records a new run, unless another process was faster. */
-  async #beginRun(lost: string | undefined, { answer, header }: EtcdFound): Promise<void> {
-    const status = await this.#members.status(answer.endpoint, header.memberId);
+  async #beginRun(lost: string | undefined, found: EtcdFound): Promise<void> {
     const { header: key, clock: clockKey } = this.#keys;
-    const now = await this.#members.ask([get(key), get(clockKey)]);
+    const { now, server } = await this.#members.newRun(found, [get(key), get(clockKey)]);
     const [[value] = [], [clock] = []] = now.lists;
     const kept = value && headerIn(value, clock, now.header.revision);
     if (kept?.server !== lost) return this.#outrun();
-    const { clusterId, term, revision } = now.header;
-    const gap = status && status.index - revision;
-    const server = runText({ clusterId, gap, term, random: randomUUID() });
     const text = headerText(server, kept?.row?.text);
     const body = {
       compare: [isUnchanged(key, value?.modRevision), isUnchanged(clockKey, clock?.modRevision)],

@@ -26,7 +26,7 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'anybody extends and releases',
     by: 'extends for the holder alone',
-    edits: [etcdEdit('value.holder === request.holder && ')],
+    edits: [etcdEdit('held?.holder === holder && held.token', 'held?.token')],
   },
   {
     name: 'tokens are revisions alone',
@@ -42,19 +42,14 @@ export const ETCD_LOCK_MUTANTS = [
     name: 'a change of clusters is ignored',
     by: 'grants nothing when another server answers, until what was forgotten has ended',
     edits: [
-      etcdEdit("...(fate === 'same' && { header: stored! })", '...(stored && { header: stored })'),
+      etcdEdit("const same = fate === 'same' && {", 'const same = stored && {'),
       etcdEdit("=== 'same' ? seen : undefined", "=== '' ? undefined : seen"),
     ],
   },
   {
     name: 'the loss window is left out of the wait',
     by: 'grants nothing when another server answers, until what was forgotten has ended',
-    edits: [
-      etcdEdit(
-        'lease = await this.#leases.grant(longestMs + this.lossWindowMs)',
-        'lease = await this.#leases.grant(longestMs)',
-      ),
-    ],
+    edits: [etcdEdit('waitMs = longestMs + this.lossWindowMs;', 'waitMs = longestMs;')],
   },
   {
     name: 'a grant rests on nothing that was read',

@@ -35,6 +35,13 @@ function firstOf(cause: unknown): unknown {
   return Array.isArray(errors) && errors.length > 0 ? errors[0] : cause;
 }
 
+/** True if etcd answered with one of these errors. */
+export function hasRefusal(error: unknown, ...refusals: readonly (keyof typeof REFUSALS)[]) {
+  return (
+    isSnowflakeError(error) && (refusals as readonly unknown[]).includes(error.details['refusal'])
+  );
+}
+
 /** True if another member may succeed although this one failed. */
 export function isOfMember({ details }: SnowflakeError): boolean {
   const refusals: Readonly<Record<string, EtcdRefusal>> = REFUSALS;

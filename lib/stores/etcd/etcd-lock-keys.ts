@@ -4,10 +4,10 @@
  * Guarantee: a value is read back as written. A value that another program damaged is rejected, and
  * never read as a lock without a holder.
  */
-import { isSnowflakeError } from '../../errors.js';
 import { locksForm } from '../../lock/row-locks.js';
 import { readForm, type TextForm } from '../../rows/row-store.js';
 import { recordOf, wholeNumber, type EtcdAnswer, type EtcdClient } from './etcd-client.js';
+import { hasRefusal } from './etcd-errors.js';
 
 /** The header that all locks share. */
 export interface EtcdLockHeader {
@@ -94,8 +94,8 @@ export interface EtcdLease {
   readonly timeMs: number;
 }
 
-/** The format of etcd; a proxy may add milliseconds. */
-const SECONDS = /^\d{1,10}(\.\d{3})?$/;
+/** The format of etcd, -1 after the end; a proxy may add milliseconds. */
+const SECONDS = /^-1$|^\d{1,10}(\.\d{3})?$/;
 /** etcd rounds to seconds; a waiter retries four times in each. */
 const PART_MS = 250;
 const ID = /^-?[1-9]\d{0,18}$/;
@@ -144,16 +144,10 @@ export class EtcdLeases {
   }
 }
 
-export function hasRefusal(error: unknown, ...refusals: readonly unknown[]): boolean {
-  return isSnowflakeError(error) && refusals.includes(error.details['refusal']);
-}
-
 /** etcd omits a number that is 0. */
 function leftIn({ fields: { TTL = '0' } }: EtcdAnswer): number {
-  if (TTL === '-1') return 0;
-  if (TTL === '0') return PART_MS;
   if (typeof TTL !== 'string' || !SECONDS.test(TTL)) throw new Error('left out its TTL');
-  return Math.round(Number(TTL) * 1000);
+  return Math.max(0, Math.round(Number(TTL) * 1000) || PART_MS);
 }
 
 function leaseIn({ fields, timeMs }: EtcdAnswer): EtcdLease {

@@ -24,9 +24,9 @@ import { Releases, type ReleaseMessages } from '../../lock/releases.js';
 import { CasRetry } from '../../rows/cas-retry.js';
 import { formText } from '../../rows/row-store.js';
 import { answerHeader, EtcdClient, recordOf } from './etcd-client.js';
+import { hasRefusal } from './etcd-errors.js';
 import {
   EtcdLeases,
-  hasRefusal,
   lockHeaderIn,
   lockKeys,
   lockValueIn,
@@ -107,9 +107,7 @@ interface Known {
   readonly headerText: string;
 }
 
-interface FoundLock {
-  readonly name: string;
-  readonly token: bigint;
+interface FoundLock extends HeldLock {
   readonly row: KeyValue;
   readonly value: EtcdLockValue;
 }
@@ -130,12 +128,6 @@ interface Own extends HeldLock {
   readonly lease: EtcdLease;
   /** The run of etcd that granted the lease. */
   readonly server: string;
-}
-
-interface Write {
-  readonly lease: EtcdLease;
-  readonly compare: readonly object[];
-  readonly success: readonly object[];
 }
 
 /** The knowledge of the caller. */
@@ -206,14 +198,12 @@ class EtcdLocks implements LockStore {
     const { header, locks } = await this.#read();
     if (header === undefined) return [];
     const records = await Promise.all(
-      locks.map(async ({ name: lock, token, row, value: { label, sinceMs, holder } }) => {
+      locks.map(async ({ lock, token, row, value: { label, sinceMs, holder } }) => {
         const leftMs = await this.#leases.leftMs(row.lease);
         return { lock, label, token, sinceMs, leftMs, isKept: holder === '' };
       }),
     );
-    return records
-      .filter(({ leftMs }) => leftMs > 0)
-      .toSorted((a, b) => (a.lock < b.lock ? -1 : 1));
+    return records.filter(({ leftMs }) => leftMs > 0);
   }
 
   async notes(): Promise<LockNote[]> {
@@ -246,13 +236,13 @@ class EtcdLocks implements LockStore {
     const [held] = locks;
     if (longestMs > header.longestMs) return this.#raised(found, longestMs);
     const isOfNow = held?.value.era === header.era;
-    const isMine = isOfNow && held.value.holder === holder;
+    const isMine = isOfNow && held.holder === holder;
     // A holder from before the loss will learn of it. A lock of this attempt may be lost as well.
     if (wait !== undefined && (isMine || !isOfNow)) return this.#waiting(wait);
     if (isMine) {
       // The same attempt calls again, because the response was lost.
       const isHeld = await this.#prolonged(found, held, request);
-      return isHeld && { answer: grantOf(header, held.token, ttlMs, found) };
+      return isHeld ? { answer: grantOf(header, held.token, ttlMs, found) } : undefined;
     }
     if (held !== undefined) {
       const { row, token, value } = held;
@@ -266,10 +256,10 @@ class EtcdLocks implements LockStore {
 
   async #extended(request: ExtendRequest): Attempt<ExtendAnswer> {
     const { lock, token: have, ttlMs, highest, clocks, note } = request;
-    const own = this.#ownOf(request);
-    const isShort = own && ttlMs <= own.lease.ms && own.lease.ms <= KEPT_ALIVE_MS_MAX;
-    const isKeptAlive =
-      isShort && note === undefined && (await this.#leases.isKeptAlive(own.lease.id));
+    const own = this.#own.get(lock);
+    const isSame = isOf(own, request) && ttlMs <= own.lease.ms && note === undefined;
+    const isShort = isSame && own.lease.ms <= KEPT_ALIVE_MS_MAX;
+    const isKeptAlive = isShort && (await this.#leases.isKeptAlive(own.lease.id));
     // Read after the keep-alive: a leader that was replaced confirms one, but no read of its run.
     const found = await this.#read(lock);
     const lost = { answer: { status: 'lost' } } as const;
@@ -281,35 +271,32 @@ class EtcdLocks implements LockStore {
       !isKnown(found) || (held !== undefined && (await this.#hasForgotten(found, lock, asked)));
     if (isLost) return this.#begin(found, asked);
     const { header } = found;
-    if (held?.value.era !== header.era || !isOf(held, request)) return lost;
+    if (!isOf(held, request) || held.value.era !== header.era) return lost;
     const isConfirmed = own?.server === header.server && own.lease.id === held.row.lease;
-    if (isKeptAlive && isConfirmed) return { answer: grantOf(header, have, ttlMs) };
-    const isHeld = await this.#prolonged(found, held, request);
-    return isHeld && { answer: grantOf(header, have, ttlMs) };
+    const isHeld = (isKeptAlive && isConfirmed) || (await this.#prolonged(found, held, request));
+    return isHeld ? { answer: grantOf(header, have, ttlMs) } : undefined;
   }
 
   async #released(request: ReleaseRequest): Attempt<unknown> {
     const { lock, keepMs = 0 } = request;
     const done = { answer: undefined };
-    let lease = keepMs > 0 ? undefined : this.#ownOf(request)?.lease.id;
-    if (lease === undefined) {
+    const own = this.#own.get(lock);
+    let lease = own?.lease.id;
+    if (keepMs > 0 || lease === undefined || !isOf(own, request)) {
       const found = await this.#read(lock);
       const [held] = found.locks;
-      if (held === undefined || !isOf(held, request)) return done;
+      if (!isOf(held, request)) return done;
       const { row, token: have, value } = held;
       if (!isKnown(found)) return this.#begin(found, { longestMs: value.leaseMs, have });
       const rest = { ...held, value: { ...value, holder: '', leaseMs: 0 } };
-      if (keepMs > 0) return (await this.#prolonged(found, rest, { ttlMs: keepMs })) && done;
+      if (keepMs > 0) {
+        return (await this.#prolonged(found, rest, { ttlMs: keepMs })) ? done : undefined;
+      }
       lease = row.lease;
     }
     await this.#leases.revoked(lease);
     this.#own.delete(lock);
     return done;
-  }
-
-  #ownOf({ lock, holder, token }: Omit<ReleaseRequest, 'keepMs'>): Own | undefined {
-    const own = this.#own.get(lock);
-    return own?.holder === holder && own.token === (token ?? own.token) ? own : undefined;
   }
 
   async #waiting({ lease }: KeyValue) {
@@ -325,24 +312,24 @@ class EtcdLocks implements LockStore {
     const [[kept] = [], [waiting] = [], [raised] = [], rows = [], [left] = []] = seen.lists;
     const stored = kept && lockHeaderIn(kept.value);
     const fate = stored === undefined ? 'lost' : await this.#members.fate(stored.server, seen);
-    const found = {
+    const same = fate === 'same' && { header: stored!, headerText: kept!.value };
+    this.#known = same || undefined;
+    return {
       seen,
       fate,
-      ...(fate === 'same' && { header: stored! }),
       ...(kept && { headerText: kept.value }),
+      ...same,
       wait: waiting,
       raise: raised,
       locks: rows.map((row) => this.#lockIn(row)),
       note: left,
     };
-    this.#known = isKnown(found) ? found : undefined;
-    return found;
   }
 
   #lockIn(row: KeyValue): FoundLock {
     const value = lockValueIn(row.value);
     const token = value.tokenBase + BigInt(row.createRevision);
-    return { name: this.#keys.nameOf(row.key), token, row, value };
+    return { lock: this.#keys.nameOf(row.key), holder: value.holder, token, row, value };
   }
 
   /** True if the caller has a token of this lock that this run has never granted. */
@@ -375,7 +362,6 @@ class EtcdLocks implements LockStore {
     const at = BigInt(now.header.revision);
     const old = before === undefined ? undefined : lockHeaderIn(before);
     const longestMs = Math.max(old?.longestMs ?? 0, asked.longestMs);
-    const lease = await this.#leases.grant(longestMs + this.lossWindowMs);
     // The time of a lost run, as far as known, is above all its tokens.
     const { have, highest = 0n, clocks } = asked;
     const times = [now.answer.timeMs, clocks?.nowMs ?? 0].map(firstTokenAt);
@@ -389,32 +375,39 @@ class EtcdLocks implements LockStore {
       tokenBase,
       forgottenTo: tokenBase + at,
     };
-    const isAsRead = before === undefined ? isUnchanged(key) : has(key, before);
-    const success = [put(key, formText(header)), put(wait, server, lease.id)];
-    const body = { compare: [isAsRead], success };
-    const { fields } = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
-    if (fields['succeeded'] !== true) await this.#leases.dropped(lease.id);
-    return undefined;
+    const waitMs = longestMs + this.lossWindowMs;
+    return this.#headerWritten(before, header, [[wait, waitMs]]);
   }
 
   /** Records a longer TTL before it is granted. */
-  async #raised(found: Found & Known, longestMs: number): Promise<undefined> {
-    const { header, headerText, raise, wait } = found;
+  #raised({ header, headerText, raise, wait }: Found & Known, longestMs: number) {
     const provenMs = raise === undefined ? header.longestMs : header.provenMs;
-    const { header: key, wait: waitKey, raise: raiseKey } = this.#keys;
-    const success = [put(key, formText({ ...header, longestMs, provenMs }))];
-    if (this.lossWindowMs > 0) {
-      const { id } = await this.#leases.grant(this.lossWindowMs);
-      success.push(put(raiseKey, header.server, id));
-    }
+    const { lossWindowMs } = this;
     // Locks that the last loss erased may end later than was known then.
-    if (wait !== undefined) {
-      const { id } = await this.#leases.grant(longestMs + this.lossWindowMs);
-      success.push(put(waitKey, header.server, id));
+    const waitMs = wait === undefined ? 0 : longestMs + lossWindowMs;
+    return this.#headerWritten(headerText, { ...header, longestMs, provenMs }, [
+      [this.#keys.raise, lossWindowMs],
+      [this.#keys.wait, waitMs],
+    ]);
+  }
+
+  /** Writes the header, and keys that end after some time, unless another process was faster. */
+  async #headerWritten(
+    before: string | undefined,
+    header: EtcdLockHeader,
+    ending: readonly (readonly [key: string, ms: number])[],
+  ): Promise<undefined> {
+    const success = [put(this.#keys.header, formText(header))];
+    const granted: string[] = [];
+    for (const [key, ms] of ending.filter(([, duration]) => duration > 0)) {
+      const { id } = await this.#leases.grant(ms);
+      granted.push(id);
+      success.push(put(key, header.server, id));
     }
-    const body = { compare: [has(key, headerText)], success };
-    await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
-    return undefined;
+    const body = { compare: [has(this.#keys.header, before)], success };
+    const { fields } = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
+    if (fields['succeeded'] === true) return;
+    await Promise.all(granted.map((id) => this.#leases.dropped(id)));
   }
 
   /** @param have a token that the same transaction checks; absent if a read has checked it */
@@ -430,7 +423,7 @@ class EtcdLocks implements LockStore {
     const absent = ttlMs > provenMs ? [wait, key, raise] : [wait, key];
     const compare = absent.map((name) => isUnchanged(name));
     const success = [put(key, formText(value), lease.id), get(noteOf(lock)), ...evidence];
-    const seen = await this.#written(known, { lease, compare, success });
+    const seen = await this.#written(known, lease, compare, success);
     if (seen === undefined) return undefined;
     const token = tokenBase + BigInt(seen.header.revision);
     const [[note] = [], [proof] = []] = seen.lists;
@@ -444,30 +437,32 @@ class EtcdLocks implements LockStore {
   /**
    * Moves the lock to a new lease, which a majority grants now; the old lease then has no key.
    *
-   * @returns undefined if another process was faster
+   * @returns whether no other process was faster
    */
   async #prolonged(
     known: Known,
-    { name, row, token, value: before }: FoundLock,
+    { lock, token, row, value: before }: FoundLock,
     { ttlMs, note }: Pick<ExtendRequest, 'ttlMs' | 'note'>,
-  ): Promise<true | undefined> {
-    this.#own.delete(name);
+  ): Promise<boolean> {
+    this.#own.delete(lock);
     const lease = await this.#leases.grant(Math.max(ttlMs, before.leaseMs));
     const value = { ...before, leaseMs: lease.ms };
     const compare = [isUnchanged(row.key, row.modRevision)];
-    const notes = note === undefined ? [] : [put(this.#keys.note(name), note)];
+    const notes = note === undefined ? [] : [put(this.#keys.note(lock), note)];
     const success = [put(row.key, formText(value), lease.id), ...notes];
-    if ((await this.#written(known, { lease, compare, success })) === undefined) return undefined;
+    if ((await this.#written(known, lease, compare, success)) === undefined) return false;
     await this.#leases.dropped(row.lease);
     const { server } = known.header;
-    remember(this.#own, name, { lock: name, holder: value.holder, token, lease, server });
+    remember(this.#own, lock, { lock, holder: value.holder, token, lease, server });
     return true;
   }
 
   /** Undefined if a dependency had changed, or if the run may have lost the write. */
   async #written(
     { header: { server }, headerText }: Known,
-    { lease, compare, success }: Write,
+    lease: EtcdLease,
+    compare: readonly object[],
+    success: readonly object[],
   ): Promise<EtcdFound | undefined> {
     const mark = this.#members.mark();
     const body = { compare: [has(this.#keys.header, headerText), ...compare], success };
@@ -493,7 +488,7 @@ class EtcdLocks implements LockStore {
 
 class EtcdMessages implements ReleaseMessages {
   readonly #client: EtcdClient;
-  readonly #range: { readonly key: string; readonly range_end: string };
+  readonly #create: object;
   readonly #channels = new Set<string>();
   #message: (channel: string) => void = () => undefined;
   #ended: () => void = () => undefined;
@@ -501,7 +496,7 @@ class EtcdMessages implements ReleaseMessages {
 
   constructor(client: EtcdClient, [from, to]: readonly [string, string]) {
     this.#client = client;
-    this.#range = { key: toBase64(from), range_end: toBase64(to) };
+    this.#create = { key: toBase64(from), range_end: toBase64(to), filters: ['NOPUT'] };
   }
 
   onMessage(message: (channel: string) => void, ended: () => void): void {
@@ -541,8 +536,7 @@ class EtcdMessages implements ReleaseMessages {
         if (typeof key === 'string') this.#message(fromBase64(key));
       }
     };
-    const create = { ...this.#range, filters: ['NOPUT'] };
-    const watch = this.#client.watch({ create, told, ended: over });
+    const watch = this.#client.watch({ create: this.#create, told, ended: over });
     watch.catch(over);
     return watch;
   }
@@ -552,11 +546,11 @@ function isKnown(found: Found): found is Found & Known {
   return found.header !== undefined;
 }
 
-function isOf(
-  { token, value }: FoundLock,
-  request: Pick<HeldLock, 'holder'> & Partial<HeldLock>,
-): boolean {
-  return value.holder === request.holder && token === (request.token ?? token);
+function isOf<T extends HeldLock>(
+  held: T | undefined,
+  { holder, token }: Omit<ReleaseRequest, 'keepMs'>,
+): held is T {
+  return held?.holder === holder && held.token === (token ?? held.token);
 }
 
 function grantOf(

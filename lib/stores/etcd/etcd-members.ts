@@ -5,7 +5,6 @@
  * Guarantee: a fact that the user has no permission to read is absent, never guessed.
  */
 import { randomUUID } from 'node:crypto';
-import { isSnowflakeError } from '../../errors.js';
 import { finding, type Finding } from '../../registry/snapshot.js';
 import { OneAtATime } from '../../time/line.js';
 import {
@@ -16,6 +15,7 @@ import {
   type EtcdClient,
   type EtcdHeader,
 } from './etcd-client.js';
+import { hasRefusal } from './etcd-errors.js';
 import type { EtcdSettings } from './etcd-options.js';
 import { foundBy, type KeyValue } from './etcd-rows.js';
 import {
@@ -166,7 +166,7 @@ export class EtcdMembers {
     try {
       return await this.#client.ask({ path: 'maintenance/status', body: {}, endpoint });
     } catch (error) {
-      if (isSnowflakeError(error) && error.details['refusal'] === 'permission') return undefined;
+      if (hasRefusal(error, 'permission')) return undefined;
       throw error;
     }
   }

@@ -196,7 +196,9 @@ function isNotAfter(key: string, revision: number): object {
   return { key: toBase64(key), target: 'MOD', result: 'LESS', mod_revision };
 }
 
-export function has(key: string, value: string): object {
+/** True as long as a key has this value; without a value, if the key is absent. */
+export function has(key: string, value: string | undefined): object {
+  if (value === undefined) return isUnchanged(key);
   return { key: toBase64(key), target: 'VALUE', result: 'EQUAL', value: toBase64(value) };
 }
 

@@ -51,6 +51,7 @@ const READ_COUNT = 10;
 const OUTRUN_MS = 500;
 /** A transaction of etcd allows 128 comparisons by default, and a row needs two. */
 const ROW_COUNT_MAX = 60;
+const PAGE_ROWS = 1000;
 
 export class EtcdStore implements RowStore {
   readonly location: string;
@@ -60,7 +61,6 @@ export class EtcdStore implements RowStore {
   readonly #client: EtcdClient;
   readonly #keys: RowKeys;
   readonly #members: EtcdMembers;
-  readonly #reader: EtcdReader;
   readonly #reads = new SharedReads((query) => this.#read(query));
   readonly #settings: EtcdSettings;
 
@@ -71,7 +71,6 @@ export class EtcdStore implements RowStore {
     this.#settings = settings;
     this.#keys = new RowKeys(namespace, kind);
     this.#members = new EtcdMembers(client);
-    this.#reader = new EtcdReader(this.#members, this.#keys);
     this.location = `etcd at ${client.where}, ${this.#keys.prefix}`;
     const uncertainMs = wholeSeconds(clockDifferenceMs);
     this.lossWindowMs =
@@ -97,7 +96,7 @@ export class EtcdStore implements RowStore {
 
   async #read({ keys, tokens }: SharedQuery): Promise<RowSnapshot> {
     for (let count = 0; count < READ_COUNT; count++) {
-      const found = await this.#reader.rows(keys, tokens);
+      const found = await this.#rows(keys, tokens);
       const [[headerValue] = [], [clock] = [], ...lists] = found.lists;
       const kept = headerValue && headerIn(headerValue, clock, found.header.revision);
       // A foreign header stays unchanged, so that the rules reject it.
@@ -122,10 +121,24 @@ export class EtcdStore implements RowStore {
     );
   }
 
-  async readAll(countMax?: number): Promise<RowSnapshot> {
-    const { timeMs, revision, header, clock, values } = await this.#reader.all(countMax);
+  async readAll(countMax = Infinity): Promise<RowSnapshot> {
+    const { header: key, clock: clockKey, rows } = this.#keys;
+    const span = { to: rows.to, limit: PAGE_ROWS };
+    const questions = [get(key), get(clockKey), page({ ...span, from: rows.from })];
+    const first = await this.#members.ask(questions);
+    const [[header] = [], [clock] = [], list = []] = first.lists;
+    // A worker ID that was never leased has a prepared row.
+    const isShown = (value: KeyValue) => !this.#keys.isRegistry || isLeased(value);
+    const values = list.filter(isShown);
+    const { revision } = first.header;
+    for (let last = list; last.length === PAGE_ROWS && values.length < countMax;) {
+      const from = `${last.at(-1)!.key}\0`;
+      [last = []] = (await this.#members.ask([page({ ...span, from, revision })])).lists;
+      values.push(...last.filter(isShown));
+    }
+    const { timeMs } = first.answer;
     const { server, row } = (header && headerIn(header, clock, revision)) ?? { server: '' };
-    const stored = values.map((value) => this.#parseRow(value));
+    const stored = values.slice(0, countMax).map((value) => this.#parseRow(value));
     return { timeMs, server, rows: row ? [row, ...stored] : stored };
   }
 
@@ -170,6 +183,24 @@ export class EtcdStore implements RowStore {
     return parseRow(value, this.#keys);
   }
 
+  /** The header comes first, then its clock, then rows. The rows of the tokens may be anywhere. */
+  async #rows(rowKeys: readonly string[], tokens: readonly string[]): Promise<EtcdFound> {
+    const keys = this.#keys;
+    const isHeader = (key: string) => keys.isRegistry && key === HEADER_KEY;
+    const rows = getRows(
+      keys,
+      rowKeys.filter((key) => !isHeader(key)),
+    );
+    const questions = [get(keys.header), get(keys.clock), ...rows];
+    const byToken = tokens.map((token) => get(keys.token(token)));
+    const found = await this.#members.ask([...byToken, ...questions]);
+    const named = found.lists.splice(0, tokens.length).flat();
+    const more = named
+      .map(({ value }) => value)
+      .filter((value) => /^\d{1,15}$/.test(value) && !rowKeys.includes(value));
+    return more.length === 0 ? found : this.#rows([...rowKeys, ...more], []);
+  }
+
   /** Records a new run, unless another process was faster. */
   async #beginRun(lost: string | undefined, found: EtcdFound): Promise<void> {
     const { header: key, clock: clockKey } = this.#keys;
@@ -206,61 +237,6 @@ export class EtcdStore implements RowStore {
     await this.#client
       .ask({ path: 'kv/txn', body: { success }, isWrite: true })
       .catch(() => undefined);
-  }
-}
-
-/*
- * Reads the keys of a registry. Keys that belong together have the same revision.
- *
- * Guarantee: it changes nothing, and accepts no response that does not match its request.
- */
-
-const PAGE_ROWS = 1000;
-
-class EtcdReader {
-  readonly #members: EtcdMembers;
-  readonly #keys: RowKeys;
-
-  constructor(members: EtcdMembers, keys: RowKeys) {
-    [this.#members, this.#keys] = [members, keys];
-  }
-
-  /** The header comes first, then its clock, then rows. The rows of the tokens may be anywhere. */
-  async rows(rowKeys: readonly string[], tokens: readonly string[]): Promise<EtcdFound> {
-    const keys = this.#keys;
-    const isHeader = (key: string) => keys.isRegistry && key === HEADER_KEY;
-    const rows = getRows(
-      keys,
-      rowKeys.filter((key) => !isHeader(key)),
-    );
-    const questions = [get(keys.header), get(keys.clock), ...rows];
-    const byToken = tokens.map((token) => get(keys.token(token)));
-    const found = await this.#members.ask([...byToken, ...questions]);
-    const named = found.lists.splice(0, tokens.length).flat();
-    const more = named
-      .map(({ value }) => value)
-      .filter((value) => /^\d{1,15}$/.test(value) && !rowKeys.includes(value));
-    return more.length === 0 ? found : this.rows([...rowKeys, ...more], []);
-  }
-
-  /** All keys of a registry except those of its tokens. */
-  async all(countMax = Infinity) {
-    const { header: key, clock: clockKey, rows } = this.#keys;
-    const span = { to: rows.to, limit: PAGE_ROWS };
-    const questions = [get(key), get(clockKey), page({ ...span, from: rows.from })];
-    const first = await this.#members.ask(questions);
-    const [[header] = [], [clock] = [], list = []] = first.lists;
-    // A worker ID that was never leased has a prepared row.
-    const isShown = (value: KeyValue) => !this.#keys.isRegistry || isLeased(value);
-    const values = list.filter(isShown);
-    const { revision } = first.header;
-    for (let last = list; last.length === PAGE_ROWS && values.length < countMax;) {
-      const from = `${last.at(-1)!.key}\0`;
-      [last = []] = (await this.#members.ask([page({ ...span, from, revision })])).lists;
-      values.push(...last.filter(isShown));
-    }
-    const { timeMs } = first.answer;
-    return { timeMs, revision, header, clock, values: values.slice(0, countMax) };
   }
 }
 

@@ -170,12 +170,6 @@ class Draft {
   get result(): object {
     return this.isChanged ? this.copy : this.original;
   }
-
-  put(key: string | number, part: unknown): void {
-    // The copy already has this property, so no setter can run.
-    this.copy[key] = part;
-    this.isChanged = true;
-  }
 }
 
 class TextCopier {
@@ -218,11 +212,14 @@ class TextCopier {
     for (let at = 0; at < count; at++) {
       const key = keys === undefined ? at : keys[at]!;
       const part = copy[key];
-      if (typeof part === 'bigint') draft.put(key, this.textOf(part));
-      else if (typeof part === 'object' && part !== null) {
-        const replacement = this.replacementOf(part, key, depth + 1);
-        if (replacement !== part) draft.put(key, replacement);
-      }
+      if (typeof part !== 'bigint' && !isObject(part)) continue;
+      const replacement = isObject(part)
+        ? this.replacementOf(part, key, depth + 1)
+        : this.textOf(part);
+      if (replacement === part) continue;
+      // The copy already has this property, so no setter can run.
+      copy[key] = replacement;
+      draft.isChanged = true;
     }
   }
 

@@ -28,7 +28,8 @@ const START_MS = 1_767_225_600_000;
  * ```
  */
 export class SettableTime implements Clock, Timers {
-  private readonly agenda = new Agenda();
+  /** In the order of their time; a canceled task stays until its time comes. */
+  private readonly tasks: Due[] = [];
   private elapsedMs = 0;
 
   /** @param wallMs the reading of the clock, Unix ms; it may be set at any time */
@@ -44,11 +45,11 @@ export class SettableTime implements Clock, Timers {
   }
 
   after(ms: number, run: () => void): TimerHandle {
-    return this.agenda.add(this.elapsedMs + ms, run);
+    return this.put({ atMs: this.elapsedMs + ms, run, isCancelled: false });
   }
 
   every(ms: number, run: () => void): TimerHandle {
-    return this.agenda.add(this.elapsedMs + ms, run, ms);
+    return this.put({ atMs: this.elapsedMs + ms, everyMs: ms, run, isCancelled: false });
   }
 
   cancel(timer: TimerHandle): void {
@@ -57,14 +58,14 @@ export class SettableTime implements Clock, Timers {
 
   /** The number of timers that wait to fire. */
   get timerCount(): number {
-    return this.agenda.openCount;
+    return this.tasks.filter((due) => !due.isCancelled).length;
   }
 
   /** Advances the time by `ms` and runs everything that becomes due, in order. */
   async advance(ms: number): Promise<void> {
     const endMs = this.elapsedMs + ms;
     await turn();
-    for (let due = this.agenda.take(endMs); due; due = this.agenda.take(endMs)) {
+    for (let due = this.take(endMs); due; due = this.take(endMs)) {
       this.pass(due.atMs - this.elapsedMs);
       due.run();
       await turn();
@@ -77,35 +78,9 @@ export class SettableTime implements Clock, Timers {
     this.elapsedMs += passedMs;
     this.wallMs += passedMs;
   }
-}
-
-/*
- * The tasks in order of their time; tasks of the same time in the order of the calls.
- *
- * Guarantee: the same calls give the same order, so that a seed determines a whole simulation.
- */
-
-interface Due {
-  atMs: number;
-  readonly everyMs: number | undefined;
-  readonly run: () => void;
-  isCancelled: boolean;
-}
-
-/** A canceled task stays until its time comes. */
-class Agenda {
-  private readonly tasks: Due[] = [];
-
-  add(atMs: number, run: () => void, everyMs?: number): Due {
-    return this.put({ atMs, everyMs, run, isCancelled: false });
-  }
-
-  get openCount(): number {
-    return this.tasks.filter((due) => !due.isCancelled).length;
-  }
 
   /** Removes the first task that is due by then; a repeated task is rescheduled. */
-  take(endMs: number): Due | undefined {
+  private take(endMs: number): Due | undefined {
     for (;;) {
       const [first] = this.tasks;
       if (first === undefined || (first.atMs > endMs && !first.isCancelled)) return undefined;
@@ -119,7 +94,7 @@ class Agenda {
     }
   }
 
-  /** Inserts a task after all tasks of the same time or earlier. */
+  /** Inserts a task after all of the same time, so that a seed determines a whole simulation. */
   private put(due: Due): Due {
     let [from, to] = [0, this.tasks.length];
     while (from < to) {
@@ -130,4 +105,11 @@ class Agenda {
     this.tasks.splice(from, 0, due);
     return due;
   }
+}
+
+interface Due {
+  atMs: number;
+  readonly everyMs?: number;
+  readonly run: () => void;
+  isCancelled: boolean;
 }

@@ -91,7 +91,7 @@ function withIds(
 ): unknown {
   if (model === undefined) return withoutLostDigits(args);
   const walk = new QueryWalk(models, generator);
-  refuseInexact(args, { models, model: models.get(model) });
+  refuseInexact(args, models, models.get(model));
   // A row needs no `data`, and no arguments, if every field has a default.
   const given = operation === 'create' ? { data: {}, ...(args as Parts | undefined) } : args;
   return isParts(given) ? walk.ofOperation(operation, models.get(model), given) : given;
@@ -162,7 +162,7 @@ class QueryWalk {
     return copy;
   }
 
-  private nextId(type: 'BigInt' | 'String'): bigint | string {
+  private nextId(type: IdType): bigint | string {
     const ids = currentIdMaker(this.generator);
     return type === 'BigInt' ? ids.nextId() : ids.nextIdString();
   }
@@ -193,20 +193,19 @@ function isParts(value: unknown): value is Parts {
   return typeof value === 'object' && value !== null && !('ifUndefined' in value);
 }
 
-interface Place {
-  readonly models: ReadonlyMap<string, Model>;
-  readonly model: Model | undefined;
-  /** The field that has this value, or a condition that contains it. */
-  readonly field?: string;
-}
-
 /**
  * Rejects a number that has lost digits wherever an ID may be: in rows, conditions, cursors,
  * relations and foreign keys. In a condition it would find the row of another ID.
  *
+ * @param field the field that has this value, or a condition that contains it
  * @throws SnowflakeError ID_INVALID
  */
-function refuseInexact(value: unknown, { models, model, field }: Place): void {
+function refuseInexact(
+  value: unknown,
+  models: ReadonlyMap<string, Model>,
+  model: Model | undefined,
+  field?: string,
+): void {
   if (typeof value === 'number') {
     if (field === undefined || Number.isSafeInteger(value)) return;
     throw new SnowflakeError(
@@ -218,16 +217,16 @@ function refuseInexact(value: unknown, { models, model, field }: Place): void {
   }
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return;
   if (Array.isArray(value)) {
-    for (const one of value) refuseInexact(one, { models, model, ...(field && { field }) });
+    for (const one of value) refuseInexact(one, models, model, field);
     return;
   }
   for (const [key, part] of Object.entries(value)) {
     const other = model?.relations.get(key);
-    if (other !== undefined) refuseInexact(part, { models, model: models.get(other) });
-    else if (model?.exact.has(key)) refuseInexact(part, { models, model, field: key });
+    if (other !== undefined) refuseInexact(part, models, models.get(other));
+    else if (model?.exact.has(key)) refuseInexact(part, models, model, key);
     // An operator, whose value still belongs to the field. Other fields may hold any value.
     else if (!model?.fields.has(key) || field !== undefined) {
-      refuseInexact(part, { models, model, ...(field && { field }) });
+      refuseInexact(part, models, model, field);
     }
   }
 }
@@ -255,15 +254,13 @@ interface Model {
 }
 
 interface PrivateMembers {
-  readonly _runtimeDataModel?: { readonly models?: Record<string, RuntimeModel> };
+  readonly _runtimeDataModel?: { readonly models?: Record<string, { fields: RuntimeFields }> };
   readonly _engineConfig?: { readonly inlineSchema?: unknown };
   readonly _clientVersion?: string;
   readonly _previewFeatures?: readonly string[];
 }
 
-interface RuntimeModel {
-  readonly fields: readonly { name: string; kind: string; type: string }[];
-}
+type RuntimeFields = readonly { name: string; kind: string; type: string }[];
 
 /** Their joins pass nested rows through JSON, whose integers have 53 bits. */
 const ROUNDS_IN_JOINS = /^(6|7\.[0-2])\./;
@@ -304,7 +301,7 @@ function modelsOf(client: object): ReadonlyMap<string, Model> {
   );
 }
 
-const namesOf = (fields: RuntimeModel['fields']) => new Set(fields.map(({ name }) => name));
+const namesOf = (fields: RuntimeFields) => new Set(fields.map(({ name }) => name));
 
 function markedFields(schema: string): Map<string, Map<string, IdType>> {
   const code = schema.replace(NOT_CODE, (text) => (text.startsWith('"') ? '""' : ''));

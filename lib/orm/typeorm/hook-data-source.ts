@@ -177,11 +177,9 @@ function isSnowflakeSubscriber(value: object): boolean {
  * embedded classes work. Junction tables and foreign keys are not touched.
  */
 
-type ColumnMetadata = EntityMetadata['columns'][number];
-
 /** A column that is filled on insert, and the name of its generator. */
 interface SnowflakeColumn {
-  readonly column: ColumnMetadata;
+  readonly column: EntityMetadata['columns'][number];
   readonly generator: string | undefined;
 }
 
@@ -195,11 +193,7 @@ const found = processWide(
   () => new WeakMap<EntityMetadata, readonly SnowflakeColumn[]>(),
 );
 
-export function recordColumn(
-  target: object,
-  property: string,
-  generator: string | undefined,
-): void {
+export function recordColumn(target: object, property: string, generator?: string): void {
   const properties = decorated.get(target) ?? new Map<string, string | undefined>();
   decorated.set(target, properties.set(property, generator));
 }
@@ -207,17 +201,15 @@ export function recordColumn(
 function snowflakeColumns(metadata: EntityMetadata): readonly SnowflakeColumn[] {
   const known = found.get(metadata);
   if (known !== undefined) return known;
-  const columns = metadata.columns.flatMap((column) => snowflakeColumn(column, metadata));
+  const columns = metadata.columns.flatMap((column) => {
+    const { target, propertyName } = column;
+    if (typeof target !== 'function' || isOfChild(target, metadata.target)) return [];
+    const properties = decorated.get(target);
+    if (!properties?.has(propertyName)) return [];
+    return [{ column, generator: properties.get(propertyName) }];
+  });
   found.set(metadata, columns);
   return columns;
-}
-
-function snowflakeColumn(column: ColumnMetadata, metadata: EntityMetadata): SnowflakeColumn[] {
-  const { target, propertyName } = column;
-  if (typeof target !== 'function' || isOfChild(target, metadata.target)) return [];
-  const properties = decorated.get(target);
-  if (!properties?.has(propertyName)) return [];
-  return [{ column, generator: properties.get(propertyName) }];
 }
 
 /** With single-table inheritance, the parent's table also has the columns of its children. */
@@ -232,12 +224,8 @@ function isOfChild(target: Function, entity: EntityMetadata['target']): boolean 
  */
 export function idForInsert(value: unknown, generator: string | undefined): unknown {
   if (value === null || value === undefined) return currentIdMaker(generator).nextIdString();
-  if (typeof value === 'number') throw isNumber(value);
-  return typeof value === 'bigint' ? String(value) : value;
-}
-
-function isNumber(value: number): SnowflakeError {
-  return new SnowflakeError(
+  if (typeof value !== 'number') return typeof value === 'bigint' ? String(value) : value;
+  throw new SnowflakeError(
     'ID_INVALID',
     `Expected the id of a new row as text, got ${format(value)}. Nothing was sent to the ` +
       `database. Ids are strings: TypeORM compares the id with the text it reads, and would take ` +

@@ -12,13 +12,13 @@ const UNDONE = `#2 ${FEW}[0-3] ${MANY}[]`;
 const POOL = { workerIdMax: 3 } as const;
 const OTHER = { fingerprint: MANY, workerIdMax: 7 } as const;
 
-interface Order {
-  readonly inMs?: number;
-  readonly floorMs?: number;
-}
-
 /** The move, as an operator orders it. */
-async function change(harness: Harness, from: string, to: string, order: Order = {}) {
+async function change(
+  harness: Harness,
+  from: string,
+  to: string,
+  order: { inMs?: number; floorMs?: number } = {},
+) {
   const { support } = await harness.newcomer();
   const own = { token: 'operator', nonce: 'operator', nonceNext: 'operator', workerId: 0 };
   const mark = { incarnation: '', server: '', operations: 0 };

@@ -211,12 +211,6 @@ export function wholeOf(text: string): number | undefined {
  * Guarantee: a time without a time zone is rejected, and every time in the output has its zone.
  */
 
-/** The first and the last millisecond of the given day, minute or second. */
-interface WrittenTime {
-  readonly firstMs: number;
-  readonly lastMs: number;
-}
-
 const ISO =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,3})?(Z|[+-]\d{2}:\d{2})?)?$/;
 /** Unix milliseconds have fewer digits than this. */
@@ -236,8 +230,11 @@ export function readDuration(label: string, text: string): number {
   throw usageFault(`Expected ${label} to be a duration like 30s or 5m, got ${quoted(text)}.`);
 }
 
-/** @throws SnowflakeError CONFIG_INVALID */
-export function readTime(label: string, text: string): WrittenTime {
+/**
+ * The first and the last millisecond of the given day, minute or second.
+ * @throws SnowflakeError CONFIG_INVALID
+ */
+export function readTime(label: string, text: string) {
   if (text === 'now') return moment(systemClock.now());
   const ms = wholeOf(text);
   if (ms !== undefined && ms < MS_END) return moment(ms);
@@ -259,7 +256,7 @@ export function readTime(label: string, text: string): WrittenTime {
   return { firstMs, lastMs: firstMs + spanMs - 1 };
 }
 
-const moment = (ms: number): WrittenTime => ({ firstMs: ms, lastMs: ms });
+const moment = (ms: number) => ({ firstMs: ms, lastMs: ms });
 
 /** Date.parse reads February 30 as March 2. */
 function isDayOfMonth([, year, month, day]: readonly (string | undefined)[]): boolean {

@@ -70,12 +70,8 @@ export function bitDiagram(layout: BitLayout, values?: Readonly<Record<string, n
 
 /*
  * The presets that an ID can belong to. They are lines under the parts of an ID that `snowflake
- * decode` read with the default layout, and a record of `--json`.
+ * decode` read with the default layout.
  */
-
-export function plausibleRecord({ presets, timestampMs, ...rest }: PlausibleLayout) {
-  return { presets, time: utcText(timestampMs), ...rest };
-}
 
 export function plausibleLines(fits: readonly PlausibleLayout[]): string[] {
   if (fits.length === 0) {

@@ -23,21 +23,15 @@ export function formFrom({ options, env }: Call): TextForm {
   if (prefix !== undefined && name !== undefined) {
     throw usageFault('Expected --form or --public, got both.');
   }
-  return prefix === undefined ? formNamed(name ?? 'decimal') : publicForm(prefix, env);
-}
-
-function formNamed(name: string): TextForm {
+  if (prefix !== undefined) {
+    const key = env[KEY_VARIABLE] ?? '';
+    if (key !== '') return publicIds({ prefix, key });
+    throw usageFault(`--public needs the key of the ids in the variable ${KEY_VARIABLE}.`);
+  }
+  if (name === undefined) return textForms.decimal;
   const names = Object.keys(textForms) as (keyof typeof textForms)[];
   const plain = (text: string) => text.toLowerCase().replaceAll(/[-_ ]/g, '');
   const meant = names.find((form) => plain(form) === plain(name));
   if (meant !== undefined) return textForms[meant];
   throw usageFault(`There is no text form named ${quoted(name)}. ${suggestion(name, names)}`);
-}
-
-function publicForm(prefix: string, env: Call['env']): TextForm {
-  const key = env[KEY_VARIABLE];
-  if (key === undefined || key === '') {
-    throw usageFault(`--public needs the key of the ids in the variable ${KEY_VARIABLE}.`);
-  }
-  return publicIds({ prefix, key });
 }

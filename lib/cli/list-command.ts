@@ -50,22 +50,18 @@ export function listCommand<Row>(list: ListCommand<Row>): Command {
         await terminal.printJson(...rows.map(record), ...(totals ? [totals] : []));
         return 0;
       }
-      const [title, ...lines] = table(rows.flatMap((row) => cells(row, options)));
+      const all = rows.flatMap((row) => cells(row, options));
+      const heads = Object.keys(all[0] ?? {});
+      const isNumber = (head: string) => all.some((row) => typeof row[head] !== 'string');
+      const right = heads.flatMap((head, at) => (isNumber(head) ? [at] : []));
+      const texts = all.map((row) => heads.map((head) => String(row[head])));
+      const [title, ...lines] = tableLines(all.length === 0 ? [] : [heads, ...texts], '', right);
       if (title !== undefined) await terminal.print({ colour: 'bold', text: title }, ...lines);
       if (title !== undefined && below.length > 0) await terminal.print('');
       await terminal.print(...below);
       return 0;
     },
   };
-}
-
-/** Numbers are right-aligned. */
-function table(rows: readonly Cells[]): string[] {
-  const heads = Object.keys(rows[0] ?? {});
-  const isRight = (head: string) => rows.some((row) => typeof row[head] !== 'string');
-  const right = heads.flatMap((head, at) => (isRight(head) ? [at] : []));
-  const lines = rows.map((row) => heads.map((head) => String(row[head])));
-  return rows.length === 0 ? [] : tableLines([heads, ...lines], '', right);
 }
 
 /** The length of a DNS label. One long name must not widen its whole column. */

@@ -23,7 +23,7 @@ import {
   readTime,
   utcText,
 } from '../command.js';
-import { idLines, idRecord, plausibleLines, plausibleRecord } from '../describe-id.js';
+import { idLines, idRecord, plausibleLines } from '../describe-id.js';
 import { FORM_OPTION, formFrom } from '../form-option.js';
 import { LAYOUT_OPTIONS, layoutFrom, layoutOfFingerprint, namesLayout } from '../layout-option.js';
 import { plausibleLayouts } from '../plausible-layouts.js';
@@ -71,7 +71,9 @@ export const decode: Command = {
       const fits = isGuess ? plausibleLayouts(id, systemClock.now()) : undefined;
       const made = registry?.maker({ ...layout.parse(id), fingerprint: layout.fingerprint });
       if (options.flag('json')) {
-        const guesses = fits?.map(plausibleRecord);
+        const guesses = fits?.map(({ presets, timestampMs, ...rest }) => {
+          return { presets, time: utcText(timestampMs), ...rest };
+        });
         return [printableJson({ ...idRecord(layout, id), text, fits: guesses, madeBy: made })];
       }
       const guess = fits === undefined ? [] : plausibleLines(fits);

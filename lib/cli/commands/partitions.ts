@@ -20,6 +20,7 @@ import {
   type PartitionState,
   type PartitionStep,
 } from '../store/partitions.js';
+import { databaseOf } from '../../stores/schemes.js';
 import { storeUrl } from '../store/stores.js';
 import type { ExitCode } from '../terminal.js';
 
@@ -75,7 +76,8 @@ export const partitions = changeCommand<Terms, PartitionedTable>({
       const ms = id > layout.idMax ? Infinity : periodOf(terms, id, 1);
       return ms > nowMs + CLOCK_DIFFERENCE_MS_MAX ? undefined : idAt(layout, ms);
     };
-    const table = await PartitionedTable.of(storeUrl(call, 'url'), { ...terms, floor, next });
+    const database = await databaseOf(storeUrl(call, 'url'));
+    const table = new PartitionedTable(database, { ...terms, floor, next });
     try {
       return await use(table);
     } finally {
@@ -139,13 +141,10 @@ class Run {
 
   async plan(): Promise<Change | ExitCode> {
     const { options, terminal } = this.call;
-    let state: PartitionState | undefined;
-    await this.patient((found) => {
-      state = found;
-      return undefined;
-    });
-    if (!state!.isPartitioned) return this.convert(state!);
-    const plan = this.stepsIn(state!);
+    await this.patient(() => undefined);
+    const state = this.table.state!;
+    if (!state.isPartitioned) return this.convert(state);
+    const plan = this.stepsIn(state);
     if (options.flag('sql')) {
       for (const sql of plan.flatMap((step) => this.table.statements(step))) {
         await terminal.printSql(sql);
@@ -153,7 +152,8 @@ class Run {
       return 0;
     }
     if (options.flag('dry')) {
-      await terminal.print(...plan.flatMap((step) => this.linesOf(step)), ...nothingIn(plan));
+      if (plan.length === 0) await terminal.print(NOTHING);
+      await terminal.print(...plan.flatMap((step) => this.linesOf(step)));
       return 0;
     }
     const drops = plan.flatMap((step) => ('drop' in step ? step.drop : []));
@@ -176,7 +176,7 @@ class Run {
         ),
       );
       if (done === undefined) {
-        if (count === 0) await terminal.print(...nothingIn([]));
+        if (count === 0) await terminal.print(NOTHING);
         return 0;
       }
       await terminal.print(...this.linesOf(done));
@@ -205,7 +205,7 @@ class Run {
     checkClocks(nowMs, databaseMs);
     const named = present.filter(({ name }) => DATED.test(name));
     for (const each of named) checkName(each, layout);
-    const { stepMax } = this.table;
+    const { stepMax } = this.table.sql;
     const occupied = strays.map((id) => periodOf(this.terms, id));
     const missing = this.missing(state, occupied);
     const makes: PartitionStep[] = parts(missing, stepMax).map((make) => ({ make }));
@@ -229,7 +229,10 @@ class Run {
       if (from === undefined || to === undefined) break;
       for (const open of uncovered({ name: '', from, to }, present)) {
         const ownMs = open.from === from ? ms : nearestDay(layout.timestampMsOf(open.from));
-        found.push({ ...open, name: this.table.nameOf(dateText(ownMs).replaceAll('-', '')) });
+        found.push({
+          ...open,
+          name: this.table.sql.nameOf(this.terms.table, dateText(ownMs).replaceAll('-', '')),
+        });
       }
     }
     return found;
@@ -277,8 +280,7 @@ function parts<T>(all: readonly T[], max: number): T[][] {
   return Array.from({ length: count }, (_, at) => all.slice(at * max, (at + 1) * max));
 }
 
-const nothingIn = (plan: readonly PartitionStep[]): string[] =>
-  plan.length > 0 ? [] : ['Nothing to do.'];
+const NOTHING = 'Nothing to do.';
 
 /** @throws SnowflakeError CLOCK_UNUSABLE if the clocks of this host and the database disagree */
 function checkClocks(nowMs: number, databaseMs: number): void {

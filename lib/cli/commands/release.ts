@@ -54,7 +54,7 @@ export const release = changeCommand<number, RegistryInspector>({
       return failed(call, unreadable(record));
     }
     if (record === undefined || record.freeInMs === 0 || proof === undefined) {
-      await terminal.print(nothingToDo(workerId, record, view, store));
+      await terminal.print(nothingToDo(workerId, view, store.key));
       return 0;
     }
     if (proof.nonce === '') return failed(call, copiesSeen(record));
@@ -64,7 +64,7 @@ export const release = changeCommand<number, RegistryInspector>({
       async make() {
         const fault = await forgetHolder(store, workerId, proof.token);
         if (fault !== undefined) return failed(call, fault);
-        await terminal.print(await outcomeOf(store, workerId));
+        await terminal.print(nothingToDo(workerId, await store.read(), store.key));
         return 0;
       },
     };
@@ -171,13 +171,9 @@ function unreadable({ workerId, ceilingMs }: WorkerRecord): string {
   );
 }
 
-function nothingToDo(
-  workerId: number,
-  record: WorkerRecord | undefined,
-  { facts }: RegistryView,
-  { key }: RegistryInspector,
-): string {
+function nothingToDo(workerId: number, { facts, workers }: RegistryView, key: string): string {
   if (facts === undefined) return noRegistryText(key);
+  const record = workers.find((each) => each.workerId === workerId);
   if (record === undefined) {
     const free =
       facts.fingerprint === ''
@@ -189,10 +185,4 @@ function nothingToDo(
     return `Worker id ${workerId} is free; its last range ended at ${utcText(record.ceilingMs)}.`;
   }
   return `No process holds worker id ${workerId}; it is free from ${utcText(record.ceilingMs)} on.`;
-}
-
-async function outcomeOf(store: RegistryInspector, workerId: number): Promise<string> {
-  const view = await store.read();
-  const record = view.workers.find((each) => each.workerId === workerId);
-  return nothingToDo(workerId, record, view, store);
 }

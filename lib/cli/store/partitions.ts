@@ -10,8 +10,7 @@
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { databaseOf } from '../../stores/schemes.js';
 
-type Database = Awaited<ReturnType<typeof databaseOf>>;
-type Session = Awaited<ReturnType<Database['open']>>;
+type Session = Awaited<ReturnType<Awaited<ReturnType<typeof databaseOf>>['open']>>;
 
 /** The partitioning of a table. */
 export interface PartitionedBy {
@@ -61,7 +60,10 @@ type Ask = Session['ask'];
 interface PartitionSql {
   /** How many partitions one step creates or drops. */
   readonly stepMax: number;
-  /** The name of a partition; it contains the table's name if the partition is itself a table. */
+  /**
+   * The name of a partition, which contains the table's name if the partition is itself a table.
+   * @param date a date such as 20261125
+   */
   nameOf(table: string, date: string): string;
   readonly begin: readonly string[];
   readonly lock: string;
@@ -81,28 +83,16 @@ const BUSY = ['55P03', '40P01', '1205', '1213'];
 const HAS_STRAYS = '23514';
 
 export class PartitionedTable {
-  /** How many partitions one step creates or drops. */
-  readonly stepMax: number;
-  private readonly sql: PartitionSql;
+  readonly sql: PartitionSql;
+  /** The table as last read. */
+  state: ReadState | undefined;
   private session: Session | undefined;
-  private state: ReadState | undefined;
 
-  private constructor(
-    private readonly database: Database,
+  constructor(
+    private readonly database: Awaited<ReturnType<typeof databaseOf>>,
     private readonly by: PartitionedBy,
   ) {
     this.sql = database.dialect === 'postgres' ? POSTGRES : MARIADB;
-    this.stepMax = this.sql.stepMax;
-  }
-
-  /** @throws SnowflakeError CONFIG_INVALID */
-  static async of(url: string, by: PartitionedBy): Promise<PartitionedTable> {
-    return new PartitionedTable(await databaseOf(url), by);
-  }
-
-  /** @param date a date such as 20261125 */
-  nameOf(date: string): string {
-    return this.sql.nameOf(ownName(this.by.table), date);
   }
 
   /** The statements of a step, for the table as last read. */
@@ -264,7 +254,7 @@ const LIKE = 'INCLUDING ALL EXCLUDING IDENTITY';
 
 const POSTGRES: PartitionSql = {
   stepMax: 1,
-  nameOf: (table, date) => `${table}_p${date}`,
+  nameOf: (table, date) => `${ownName(table)}_p${date}`,
   begin: [
     'BEGIN ISOLATION LEVEL READ COMMITTED',
     `SET LOCAL lock_timeout = '${LOCK_S}s'`,

@@ -218,10 +218,8 @@ function wholeOf({ kind, layouts, move }: Standing): IdSpan | undefined {
     : { workerIdMin: workerIdMin - count, workerIdMax };
 }
 
-type Planned = StoreMoveStep | string;
-
 /** The new registry is closed first, so a process that connects too early gets no lease there. */
-function beginStep(pair: Pair): Planned {
+function beginStep(pair: Pair): StoreMoveStep | string {
   const { from, to } = pair;
   if (from.kind === 'closed') return 'The registry was moved, or is not open yet: it is closed.';
   if (from.move?.side === 'in') return 'The registry is being moved there from another store.';
@@ -237,7 +235,7 @@ function beginStep(pair: Pair): Planned {
 }
 
 /** The old registry already has its half. */
-function beginAgain(pair: Pair, key: string): Planned {
+function beginAgain(pair: Pair, key: string): StoreMoveStep | string {
   const { from, to, terms } = pair;
   if (to.kind === 'none' && !terms.to.isUsed) return closed(pair, 'to', from.count);
   if (to.move?.side !== 'in' || to.move.key !== key) {
@@ -264,7 +262,7 @@ function refusalOfNew({ terms, to, layouts, whole }: Pair): string | undefined {
 }
 
 /** All worker IDs go to one registry, once no process holds a worker ID of the other. */
-function finishStep(pair: Pair): Planned {
+function finishStep(pair: Pair): StoreMoveStep | string {
   const { terms } = pair;
   const isEnd = terms.goal === 'end';
   const [loser, winner]: MoveEnd[] = isEnd ? ['from', 'to'] : ['to', 'from'];

@@ -46,7 +46,13 @@ export function resolveKeyOptions(options: ApiKeysOptions) {
   const faults = [
     ...unknownNames(all, 'prefix, pepper, secrets, deriveWith', 'ApiKeys'),
     prefixFault(prefix),
-    ...(isObject(given) ? letterFaults(letters) : [NO_SECRETS]),
+    ...(isObject(given) ? [] : [NO_SECRETS]),
+    ...letters.flatMap((letter) =>
+      LETTER.test(letter)
+        ? []
+        : 'Expected every name in `secrets` to be one letter from a to z, got a name of ' +
+          `${letter.length} characters.`,
+    ),
   ];
   const read = (name: string, secret: unknown): Buffer | undefined => {
     const bytes = readSecret(name, secret);
@@ -79,15 +85,6 @@ function prefixFault(prefix: unknown): string | undefined {
     'is added.'
   );
 }
-
-const letterFaults = (letters: readonly string[]): string[] =>
-  letters
-    .filter((letter) => !LETTER.test(letter))
-    .map(
-      ({ length }) =>
-        'Expected every name in `secrets` to be one letter from a to z, got a name of ' +
-        `${length} characters.`,
-    );
 
 function deriveWithFault(letter: unknown, letters: readonly string[]): string | undefined {
   if (letter === undefined) {

@@ -56,11 +56,6 @@ export function usageFault(message: string): SnowflakeError {
 
 export const DOCS_URL = 'https://github.com/nestjs-snowflake/nestjs-snowflake/blob/main/docs';
 
-/** Names the help on a separate line after the message. */
-export function helpHint(name: string): string {
-  return `See: snowflake ${name} --help`;
-}
-
 /**
  * Every connection string with a password contains one of the first three parts. Every API key and
  * every random secret contains this many word characters in a row.

@@ -11,14 +11,6 @@ import { tableLines, type ExitCode } from './terminal.js';
 /** The cells of a row, by column heading. */
 export type Cells = Readonly<Record<string, string | number | bigint>>;
 
-export interface Listing<Row> {
-  readonly rows: readonly Row[];
-  /** The text after the table: counts and advice, or that there are no rows. */
-  readonly below?: readonly string[];
-  /** The record after the rows in JSON. */
-  readonly totals?: object;
-}
-
 interface ListCommand<Row> extends Omit<Command, 'run'> {
   /** The maximum number of rows, and their name in the help; absent if all rows appear. */
   readonly limit?: { readonly says: string; readonly count: number; readonly max: number };
@@ -26,8 +18,16 @@ interface ListCommand<Row> extends Omit<Command, 'run'> {
   readonly json: string;
   readonly cells: (row: Row, options: Options) => Cells | readonly Cells[];
   readonly record: (row: Row) => object;
-  /** @param limit Infinity without `limit`; @returns an exit code if there is no list */
-  readonly read: (call: Call, limit: number) => Promise<Listing<Row> | ExitCode>;
+  /**
+   * The rows, the text after the table (counts and advice, or that there are no rows), and the
+   * record after the rows in JSON.
+   * @param limit Infinity without `limit`
+   * @returns an exit code if there is no list
+   */
+  readonly read: (
+    call: Call,
+    limit: number,
+  ) => Promise<{ rows: readonly Row[]; below?: readonly string[]; totals?: object } | ExitCode>;
 }
 
 export function listCommand<Row>(list: ListCommand<Row>): Command {

@@ -11,7 +11,6 @@ import { nearest, suggestion } from '../options.js';
 import {
   DOCS_URL,
   HELP_OPTION,
-  helpHint,
   quoted,
   readOptions,
   usageFault,
@@ -126,7 +125,7 @@ function readHinted(command: Command, args: readonly string[]) {
   try {
     return readOptions(command, args);
   } catch (error) {
-    throw usageFault(`${(error as Error).message}\n${helpHint(command.name)}`);
+    throw usageFault(`${(error as Error).message}\nSee: snowflake ${command.name} --help`);
   }
 }
 

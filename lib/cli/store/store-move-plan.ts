@@ -110,7 +110,11 @@ export function nextStoreStep(
   if (typeof step !== 'string' || step === 'done') return step as StoreMoveStep;
   const way = wayOn(pair);
   const isGiven = way?.goal === terms.goal && !way.isBack;
-  return { refusal: way === undefined || isGiven ? step : `${step} ${wayText(way)}` };
+  if (way === undefined || isGiven) return { refusal: step };
+  const option = way.goal === 'begin' ? 'without --end and --undo' : `with --${way.goal}`;
+  const ends = way.isBack ? ', and with --from and --to exchanged' : '';
+  const text = `If these are the two stores of the move, give the command ${option}${ends}.`;
+  return { refusal: `${step} ${text}` };
 }
 
 /** The command that continues from the state of two registries. */
@@ -150,12 +154,6 @@ function goalOf({ from, to }: Ends): StoreMoveGoal | undefined {
   if (!isHalf(to, 'in')) return undefined;
   if (from.kind === 'closed') return isShared ? 'end' : undefined;
   return from.kind === 'half' ? undefined : 'begin';
-}
-
-function wayText({ goal, isBack }: WayOn): string {
-  const option = goal === 'begin' ? 'without --end and --undo' : `with --${goal}`;
-  const ends = isBack ? ', and with --from and --to exchanged' : '';
-  return `If these are the two stores of the move, give the command ${option}${ends}.`;
 }
 
 const isShut = ({ kind }: Standing): boolean => kind === 'closed' || kind === 'none';

@@ -3,6 +3,7 @@
  * It prints a line for each call. The first calls, which connect and prepare, are not counted.
  */
 import { createHook } from 'node:async_hooks';
+import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { Socket } from 'node:net';
 import os from 'node:os';
@@ -20,9 +21,12 @@ import { MemoryCounters, MemoryLocks, MemorySupport } from './lib/stores/memory/
 import { countersOf, locksOf } from './lib/stores/schemes.js';
 import { registryTable, sqlCounters, sqliteSupport, sqlLocks } from './lib/stores/sql/index.js';
 
-// Holders send both, and their lengths differ between machines.
+// Requests contain these, whose lengths differ between machines and runs.
 os.hostname = () => 'host';
+crypto.randomInt = (...range) => Math.floor(range.reduce((sum, one) => sum + one) / 2);
 syncBuiltinESMExports();
+Math.random = () => 0.5;
+process.hrtime.bigint = () => 10n ** 15n;
 Object.defineProperty(process, 'pid', { value: 10_000 });
 Logger.overrideLogger(false);
 
@@ -37,6 +41,8 @@ const SAMPLES = 5;
  * Counts everything in the process between begin() and end().
  */
 
+/** The store whose calls are counted. */
+let store;
 const found = { promises: 0, timers: 0, controllers: 0, requests: 0, bytes: 0 };
 /** @type {Map<Socket, Buffer[]>} */
 const written = new Map();
@@ -49,12 +55,13 @@ const hook = createHook({
   },
 });
 
-globalThis.AbortController = class extends AbortController {
+class CountedController extends AbortController {
   constructor() {
     super();
     found.controllers++;
   }
-};
+}
+Object.assign(globalThis, { AbortController: CountedController });
 
 const sockets = /** @type {any} */ (Socket.prototype);
 const { _writeGeneric: write } = sockets;
@@ -70,43 +77,42 @@ function begin() {
   hook.enable();
 }
 
-function end(requestsIn) {
+function end() {
   hook.disable();
   for (const chunks of written.values()) {
     const sent = Buffer.concat(chunks);
-    found.requests += requestsIn(sent);
-    found.bytes += evenTextOf(sent).length;
+    const [requests, bytes = sent.length] = WIRES[store]?.(sent) ?? [0, 0];
+    found.requests += requests;
+    found.bytes += bytes;
   }
   return { ...found };
 }
 
 const BASE64 = /(?<=")(?=[^"]*[a-z])[\w+/]{8,}={0,2}(?=")/gi;
-const RANDOM = /([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})[\da-z]*|[\da-f]{40}/g;
+const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}[\da-z]*/g;
 
 /**
- * The text of a request without differences in length: versions start at a random number, and the
- * digits of a time, a port, and a revision depend on the machine.
+ * The statements or requests in what a client has sent over one connection, and their bytes if
+ * these depend on the server.
  */
-function evenTextOf(/** @type {Buffer} */ sent) {
-  return sent
-    .toString('latin1')
-    .replaceAll(BASE64, (text) => Buffer.from(text, 'base64').toString('latin1'))
-    .replaceAll(RANDOM, (text, uuid = text) => 'x'.repeat(uuid.length))
-    .replaceAll(/\d+/g, ({ length }) => (length < 7 ? '0' : '0'.repeat(16)));
-}
-
-/** The statements or requests in what a client has sent over one connection. */
-const REQUESTS = {
-  redis: (/** @type {Buffer} */ sent) => countIn(sent, /^\*\d+\r$/gm),
-  postgres: (/** @type {Buffer} */ sent) =>
-    framesIn(sent, (at) => 1 + sent.readUInt32BE(at + 1)).filter(([type]) =>
-      'EQ'.includes(String.fromCharCode(type)),
-    ).length,
-  // The first packet of a command has the number 0.
-  mysql: (/** @type {Buffer} */ sent) =>
-    framesIn(sent, (at) => 4 + sent.readUIntLE(at, 3)).filter(([, , , place]) => place === 0)
-      .length,
-  etcd: (/** @type {Buffer} */ sent) => countIn(sent, /\bPOST \//g),
+const WIRES = {
+  Redis: (/** @type {Buffer} */ sent) => [countIn(sent, /^\*\d+\r$/gm)],
+  PostgreSQL(/** @type {Buffer} */ sent) {
+    const frames = framesIn(sent, (at) => 1 + sent.readUInt32BE(at + 1));
+    return [frames.filter(([type]) => 'EQ'.includes(String.fromCharCode(type))).length];
+  },
+  MariaDB(/** @type {Buffer} */ sent) {
+    const frames = framesIn(sent, (at) => 4 + sent.readUIntLE(at, 3));
+    // The first packet of a command has the number 0.
+    return [frames.filter(([, , , place]) => place === 0).length];
+  },
+  etcd(/** @type {Buffer} */ sent) {
+    const text = String(sent)
+      .replaceAll(BASE64, (value) => String(Buffer.from(value, 'base64')))
+      .replaceAll(UUID, 'uuid');
+    // A number is an ID of the cluster, a port, a revision, or a length that contains them.
+    return [countIn(sent, /\bPOST \//g), text.replaceAll(/\d+/g, '0').length];
+  },
 };
 
 const countIn = (text, pattern) => String(text).match(pattern)?.length ?? 0;
@@ -118,7 +124,7 @@ function framesIn(sent, lengthAt) {
 }
 
 /** Counts from the start of a call until it has settled and `isOver`. */
-function costOf(requestsIn, start, isOver = () => true) {
+function costOf(start, isOver = () => true) {
   return new Promise((resolve, reject) => {
     // The caller first awaits this promise, which makes another one.
     setImmediate(() => {
@@ -129,7 +135,7 @@ function costOf(requestsIn, start, isOver = () => true) {
       call?.then(() => (isSettled = true), reject);
       hook.enable();
       const look = () => {
-        if (isSettled && isOver()) resolve(end(requestsIn));
+        if (isSettled && isOver()) resolve(end());
         else setImmediate(look);
       };
       setImmediate(look);
@@ -151,11 +157,11 @@ async function leastOf({ run, beside, warmUps = WARM_UPS }) {
  * The calls: functions that run one once.
  */
 
-async function lockCalls(store, requestsIn) {
+async function lockCalls(store) {
   let fired;
   const timers = {
     after: (ms, run) => setTimeout(() => (fired === undefined ? run() : fired(run)), ms),
-    every: (ms, run) => setInterval(run, ms).unref(),
+    every: (ms, run) => setInterval(() => run(), ms).unref(),
     cancel: clearTimeout,
   };
   const options = { ttlMs: TTL_MS, drainMs: 0, application: 'budget', timers };
@@ -165,13 +171,13 @@ async function lockCalls(store, requestsIn) {
   const acquire = async () => void (held = await locks.acquire('lock', { waitMs: 60_000 }));
   const release = () => held.release();
   const acquired = async () => {
-    const cost = await costOf(requestsIn, acquire);
+    const cost = await costOf(acquire);
     await release();
     return cost;
   };
   const released = async () => {
     await acquire();
-    return costOf(requestsIn, release);
+    return costOf(release);
   };
   const extended = async () => {
     await acquire();
@@ -181,7 +187,7 @@ async function lockCalls(store, requestsIn) {
     await locks.using('other', () => undefined);
     const { leftMs } = held;
     const isLost = () => held.leftMs === 0;
-    const cost = await costOf(requestsIn, extend, () => held.leftMs > leftMs || isLost());
+    const cost = await costOf(extend, () => held.leftMs > leftMs || isLost());
     const counts = !isLost();
     await release();
     return counts ? cost : undefined;
@@ -192,18 +198,18 @@ async function lockCalls(store, requestsIn) {
   return { calls, close: () => locks.close() };
 }
 
-async function leaseCalls(support, requestsIn) {
+async function leaseCalls(support) {
   const config = await resolveOptions({ support, application: 'budget' }, true);
   const { keeper, idMaker } = workerEngine(config, config.support, undefined);
   await keeper.start();
   const calls = {
-    renewal: { run: () => costOf(requestsIn, () => keeper.refresh()) },
-    nextId: { run: () => costOf(requestsIn, () => void idMaker.nextId()) },
+    renewal: { run: () => costOf(() => keeper.refresh()) },
+    nextId: { run: () => costOf(() => void idMaker.nextId()) },
   };
   return { calls, close: () => keeper.stop() };
 }
 
-async function counterCalls(store, requestsIn) {
+async function counterCalls(store) {
   const terms = { counter: 'order', startAt: () => 0n, stepMin: 10, stepMax: 10 };
   // While the clock stands still, more numbers are taken when two steps are left.
   const clock = { now: () => Date.UTC(2026) };
@@ -213,7 +219,7 @@ async function counterCalls(store, requestsIn) {
   while (!isFilled()) await turn();
   const refill = () => {
     while (isFilled()) ids.nextId();
-    return costOf(requestsIn, () => void ids.nextId(), isFilled);
+    return costOf(() => void ids.nextId(), isFilled);
   };
   return { calls: { refill: { run: refill } }, close };
 }
@@ -233,7 +239,7 @@ const HAND = entityOf('Hand', PrimaryColumn({ type: 'bigint' }));
  * @param options of TypeORM
  * @param sql the statement that creates the table of the other calls
  */
-async function insertCalls(options, requestsIn, sql) {
+async function insertCalls(options, sql) {
   const sources = [OURS, HAND].map(
     (entity) => new DataSource({ ...options, entities: [entity], synchronize: true }),
   );
@@ -243,65 +249,51 @@ async function insertCalls(options, requestsIn, sql) {
   const [ours, hand] = sources.map((source, at) => source.getRepository([OURS, HAND][at]));
   let id = 1n << 58n;
   const insert = {
-    run: () => costOf(requestsIn, () => ours.insert({})),
-    beside: () => costOf(requestsIn, () => hand.insert({ id: String(id++) })),
+    run: () => costOf(() => ours.insert({})),
+    beside: () => costOf(() => hand.insert({ id: String(id++) })),
   };
   return { calls: { insert }, close: () => Promise.all(sources.map((one) => one.destroy())) };
 }
 
 /*
- * The stores. Memory and files send nothing: operations on files and calls of SQLite's driver count
- * as requests.
+ * The stores. Operations on files and calls of SQLite's driver count as requests.
  */
 
-const nothing = () => 0;
-
 const STORES = {
-  Redis: (url) => [
-    locksOf(url).then((store) => lockCalls(store, REQUESTS.redis)),
-    leaseCalls(url, REQUESTS.redis),
-    // Without it, the counters require the append-only file.
-    countersOf(`${url}&lossWindowMs=100`).then((store) => counterCalls(store, REQUESTS.redis)),
-  ],
+  Redis: (url) => serverCalls(url, `${url}&lossWindowMs=100`),
   PostgreSQL: (url) => sqlCalls(url, 'postgres'),
   MariaDB: (url) => sqlCalls(url, 'mysql'),
+  etcd: (url) => serverCalls(url),
   async SQLite(path) {
     const options = { type: 'better-sqlite3', database: path, driver: Database };
-    const insert = await insertCalls(options, nothing, registryTable('sqlite'));
+    const insert = await insertCalls(options, registryTable('sqlite'));
     const database = countedHandle(new Database(path));
     return [
-      lockCalls(sqlLocks({ database }), nothing),
-      leaseCalls(sqliteSupport({ database }), nothing),
-      counterCalls(sqlCounters({ database }), nothing),
+      lockCalls(sqlLocks({ database })),
+      leaseCalls(sqliteSupport({ database })),
+      counterCalls(sqlCounters({ database })),
       insert,
     ];
   },
-  etcd: (url) => [
-    locksOf(url).then((store) => lockCalls(store, REQUESTS.etcd)),
-    leaseCalls(url, REQUESTS.etcd),
-    countersOf(url).then((store) => counterCalls(store, REQUESTS.etcd)),
-  ],
-  folder: (url) => [leaseCalls(url, nothing)],
+  folder: (url) => [leaseCalls(url)],
   memory: () => [
-    lockCalls(new MemoryLocks(), nothing),
-    leaseCalls(new MemorySupport(), nothing),
-    counterCalls(new MemoryCounters(), nothing),
+    lockCalls(new MemoryLocks()),
+    leaseCalls(new MemorySupport()),
+    counterCalls(new MemoryCounters()),
   ],
 };
 
+/** @param countersUrl without a loss window, counters in Redis require the append-only file */
+const serverCalls = async (url, countersUrl = url) => [
+  lockCalls(await locksOf(url)),
+  leaseCalls(url),
+  counterCalls(await countersOf(countersUrl)),
+];
+
 async function sqlCalls(url, type) {
-  const requestsIn = REQUESTS[type];
-  const insert = await insertCalls(
-    { type, url: url.split('?')[0] },
-    requestsIn,
-    registryTable(type),
-  );
-  return [
-    locksOf(url).then((store) => lockCalls(store, requestsIn)),
-    leaseCalls(url, requestsIn),
-    countersOf(url).then((store) => counterCalls(store, requestsIn)),
-    insert,
-  ];
+  const options = { type, url: url.split('?')[0] };
+  const insert = await insertCalls(options, registryTable(type));
+  return [insert, ...(await serverCalls(url))];
 }
 
 function countedHandle(handle) {
@@ -333,6 +325,7 @@ const opened = await Promise.all(
   }),
 );
 for (const { name, parts } of opened) {
+  store = name;
   const calls = Object.assign({}, ...parts.map((part) => part.calls));
   for (const call of CALLS.filter((one) => one in calls)) {
     const costs = await leastOf(calls[call]);

@@ -40,9 +40,11 @@ async function stores(): Promise<Record<string, string>> {
   };
 }
 
-const line = (cells: readonly unknown[]): string =>
+const line = (cells: readonly (string | number)[]): string =>
   cells
-    .map((cell, at) => (at < 2 ? `${cell}`.padEnd(WIDTHS[at]!) : `${cell}`.padStart(WIDTHS[at]!)))
+    .map((cell, at) =>
+      at < 2 ? String(cell).padEnd(WIDTHS[at]!) : String(cell).padStart(WIDTHS[at]!),
+    )
     .join('');
 
 async function measured(): Promise<string[]> {
@@ -50,7 +52,7 @@ async function measured(): Promise<string[]> {
   const env = { ...process.env, STORES: JSON.stringify(await stores()) };
   const { stdout } = await promisify(execFile)(process.execPath, [script], { env });
   const rows = stdout.trim().split('\n');
-  return rows.map((row) => line(JSON.parse(row) as unknown[]));
+  return rows.map((row) => line(JSON.parse(row) as string[]));
 }
 
 // After an intended change: UPDATE_BUDGET=1 npm test -- test/stores/budget

@@ -1,33 +1,19 @@
-// The benchmark of locks that nothing happens to: what one costs, how soon the next one has it,
-// and how long a crowd takes.
+// The benchmark of locks that nothing happens to: how soon the next one has it, and how long a crowd
+// takes.
 //
 // Guarantee: a server of its own for each measurement; a section that another one runs beside fails
 // the run.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { column, figure, median, spread } from '../harness/figures.mjs';
+import { column, median, spread } from '../harness/figures.mjs';
 import { inTurns } from '../harness/turns.mjs';
 import { WAYS } from './ways.mjs';
 
 const TTL_MS = 3000;
 /** So many tries that nobody gives up. */
 const TERMS = { ttlMs: TTL_MS, tries: 1000 };
-const [WARM_MS, MEASURED_MS] = [500, 1500];
 const HANDOVER_COUNT = 20;
 const [CROWD, WORK_MS] = [20, 5];
-
-async function alone(holding) {
-  const during = async (/** @type {number} */ ms) => {
-    const startedAt = performance.now();
-    let count = 0;
-    for (; performance.now() - startedAt < ms; count++) {
-      await holding.using('alone', async () => undefined);
-    }
-    return ((performance.now() - startedAt) * 1000) / count;
-  };
-  await during(WARM_MS);
-  return during(MEASURED_MS);
-}
 
 /** From the end of one section to the beginning of the next one, which waited somewhere else. */
 async function handover([one, other]) {
@@ -69,7 +55,6 @@ async function measure({ open, isLocal = false }) {
     for (let at = 0; at < count; at++) holdings.push(await open(server.url, TERMS));
     const [one, other = one] = holdings;
     return {
-      aloneUs: await alone(one),
       handoverMs: await handover([one, other]),
       crowdMs: await crowd([one]),
       apartMs: isLocal ? undefined : await crowd(holdings),
@@ -84,7 +69,6 @@ async function run(/** @type {import('../harness/turns.mjs').RunOptions} */ opti
   const byWay = await inTurns(WAYS, measure, options);
   return [...byWay].map(([{ name, isLocal = false }, rounds]) => [
     name,
-    figure(median(column(rounds, 'aloneUs'))),
     spread(column(rounds, 'handoverMs'), 1),
     spread(column(rounds, 'crowdMs'), 0),
     isLocal ? 'does not apply' : spread(column(rounds, 'apartMs'), 0),
@@ -96,19 +80,10 @@ export const speed = {
   title: 'Locks in Redis',
   explanation:
     'Sections under a lock with a ttl of 3 s, on one Redis, by the call of each package that ' +
-    'extends the lock by itself. Acquire and release: one after another, nobody else wants it. ' +
-    'Ours is the slowest there: its two scripts also check the server, the header and the order ' +
-    'of tokens, and keep notes. INFO, which shows a restart, takes 2 of their 42 µs. Handover: ' +
-    'from the end of a section to the beginning of the next, which waited on another ' +
-    'connection; a message wakes ours, the others ask again from time to time. A crowd: 20 ' +
-    'callers with 5 ms of work each, in one process, and on 20 connections; 100 ms of it is ' +
-    'their work.',
-  columns: [
-    'package',
-    'acquire and release, µs',
-    'handover, ms',
-    'crowd of one process, ms',
-    'crowd of 20 connections, ms',
-  ],
+    'extends the lock by itself. Handover: from the end of a section to the beginning of the ' +
+    'next, which waited on another connection; a message wakes ours, the others ask again from ' +
+    'time to time. A crowd: 20 callers with 5 ms of work each, in one process, and on 20 ' +
+    'connections; 100 ms of it is their work.',
+  columns: ['package', 'handover, ms', 'crowd of one process, ms', 'crowd of 20 connections, ms'],
   run,
 };

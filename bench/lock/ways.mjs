@@ -41,9 +41,15 @@ export const STORED_WAYS = WAYS.filter(({ isLocal = false }) => !isLocal);
 
 export const wayOf = (/** @type {string} */ wanted) => WAYS.find(({ name }) => name === wanted);
 
-async function ours(url, { ttlMs }) {
-  const [{ DistributedLock }, { redisLocks }] = await Promise.all([importLock(), importRedis()]);
-  const locks = new DistributedLock(redisLocks({ redis: url }), { ttlMs, drainMs: 0 });
+async function ours(url, terms) {
+  const { redisLocks } = await importRedis();
+  return holdingOf(redisLocks({ redis: url }), terms);
+}
+
+/** @returns {Promise<Holding>} */
+export async function holdingOf(store, { ttlMs }) {
+  const { DistributedLock } = await importLock();
+  const locks = new DistributedLock(store, { ttlMs, drainMs: 0 });
   // A store without data may have lost it: the first lock ever is waited for.
   await locks.using('first', { waitMs: WAIT_MS }, async () => undefined);
   return {

@@ -32,7 +32,7 @@ async function stores(): Promise<Record<string, string>> {
   return {
     Redis: `${process.env['REDIS_URL']}?${namespace}`,
     PostgreSQL: `${postgres!.url}?${namespace}&replicated=false`,
-    MariaDB: `${mariadb!.url}?${namespace}&failoverWindowMs=100`,
+    MariaDB: `${mariadb!.url}?${namespace}&failoverWindowMs=1&clockDifferenceMs=0`,
     etcd: `etcd://${new URL(process.env['ETCD_URL']!).host}?${namespace}`,
     SQLite: join(folder, 'sqlite'),
     folder: `file:${folder}/ids`,

@@ -88,7 +88,7 @@ function end() {
   return { ...found };
 }
 
-const BASE64 = /(?<=")(?=[^"]*[a-z])[\w+/]{8,}={0,2}(?=")/gi;
+const BASE64 = /(?<="(?:key|range_end|value)":")[\w+/=]+/g;
 const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}[\da-z]*/g;
 
 /**

@@ -25,7 +25,6 @@ import { registryTable, sqlCounters, sqliteSupport, sqlLocks } from './lib/store
 os.hostname = () => 'host';
 crypto.randomInt = (...range) => Math.floor(range.reduce((sum, one) => sum + one) / 2);
 syncBuiltinESMExports();
-Math.random = () => 0.5;
 process.hrtime.bigint = () => 10n ** 15n;
 Object.defineProperty(process, 'pid', { value: 10_000 });
 Logger.overrideLogger(false);
@@ -204,7 +203,13 @@ async function lockCalls(store) {
 }
 
 async function leaseCalls(support) {
-  const config = await resolveOptions({ support, application: 'budget' }, true);
+  // Each worker ID has one digit.
+  const layout = [
+    ['timestamp', 41],
+    ['worker', 3],
+    ['sequence', 12],
+  ];
+  const config = await resolveOptions({ support, layout, application: 'budget' }, true);
   const { keeper, idMaker } = workerEngine(config, config.support, undefined);
   await keeper.start();
   const calls = {

@@ -67,6 +67,29 @@ describe('locks on three members', () => {
     expect((await heldIn(other, namedLock('a', LONG))).token > held.token).toBe(true);
   });
 
+  it('stay with their holder when the leader is stopped for longer than their time', async () => {
+    const [store, other] = storesOf(randomUUID(), 2) as [LockStore, LockStore];
+    const held = await heldIn(store, namedLock('a', LONG));
+    const { pid } = cluster.running.get((await cluster.leader()).name)!;
+    const statuses = new Set<string>();
+    const extendFor = async (ms: number) => {
+      for (const since = performance.now(); performance.now() - since < ms; await sleep(500)) {
+        const extended = answered(() => store.extend({ ...held, ttlMs: LONG.ttlMs }));
+        statuses.add((await extended).status);
+      }
+    };
+    process.kill(pid, 'SIGSTOP');
+    try {
+      await extendFor(LONG.ttlMs + 2000);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    // The old leader revokes late what has ended by its own clock.
+    await extendFor(3000);
+    statuses.add((await answered(() => other.acquire(namedLock('a', LONG)))).status);
+    expect([...statuses]).toEqual(['ok', 'held']);
+  });
+
   it('have one holder each, even while leaders are killed', async () => {
     const stores = storesOf(randomUUID(), 6);
     const killing = (async () => {

@@ -137,8 +137,9 @@ export class EtcdLeases {
     });
   }
 
-  /** Revokes a lease that nobody needs; if this fails, it ends by itself. */
+  /** Revokes a lease that nobody needs. */
   async dropped(id: string): Promise<undefined> {
+    // If this fails, it ends by itself.
     await this.revoked(id).catch(() => undefined);
     return undefined;
   }

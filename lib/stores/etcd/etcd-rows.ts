@@ -156,7 +156,7 @@ function tokenIn(quoted: string): string | undefined {
 }
 
 export function keyValueIn(value: unknown): KeyValue {
-  const { key, value: text = '', mod_revision, version, ...more } = recordOf(value);
+  const { key, value: text = '', mod_revision, version, lease, ...more } = recordOf(value);
   if (typeof key !== 'string' || typeof text !== 'string') throw new Error('left out the key');
   return {
     key: fromBase64(key),
@@ -164,7 +164,7 @@ export function keyValueIn(value: unknown): KeyValue {
     modRevision: wholeNumber(mod_revision, 'mod_revision'),
     version: wholeNumber(version, 'version'),
     createRevision: Number(more['create_revision']),
-    lease: String(more['lease'] ?? 0),
+    lease: typeof lease === 'string' ? lease : '0',
   };
 }
 

@@ -150,9 +150,9 @@ export type RowAttempt<T> = (read: {
 
 /** True if a header differs from the stored one in more than its time. */
 export function hasNewFacts<T extends ClockState>(stored: T, next: T): boolean {
-  const { lastTimeMs: _, slewMs: __, ...facts } = stored;
-  const isNew = ([name, fact]: [string, unknown]) => next[name as keyof T] !== fact;
-  return Object.entries(facts).some(isNew);
+  const isTime = (name: string) => name === 'lastTimeMs' || name === 'slewMs';
+  const names = Object.keys(stored) as (keyof T & string)[];
+  return names.some((name) => next[name] !== stored[name] && !isTime(name));
 }
 
 /**

@@ -254,17 +254,20 @@ export interface TextForm {
 }
 
 export function formText(fields: object): string {
-  const digits = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
-  return JSON.stringify({ version: VERSION, ...fields }, digits);
+  const stored: Record<string, unknown> = { version: VERSION, ...fields };
+  for (const name in stored) {
+    if (typeof stored[name] === 'bigint') stored[name] = String(stored[name]);
+  }
+  return JSON.stringify(stored);
 }
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text of another form */
 export function readForm<T>(text: string, form: TextForm): T {
-  const { version, ...fields } = fieldsIn(text);
-  const bigints = form.bigints.map((name) => [name, numberIn(fields[name])] as const);
-  const isReadable = bigints.every(([, number]) => number !== undefined);
+  const { version, ...fields }: Record<string, unknown> = fieldsIn(text);
+  for (const name of form.bigints) fields[name] = numberIn(fields[name]);
+  const isReadable = form.bigints.every((name) => fields[name] !== undefined);
   if (version === VERSION && isReadable && isWhole(fields, form.texts, form.numbers)) {
-    return { ...fields, ...Object.fromEntries(bigints) } as T;
+    return fields as T;
   }
   const isOther = typeof version === 'string' && version !== VERSION;
   const message = isOther

@@ -83,7 +83,7 @@ export class OwnConnection implements SqlConnection {
     this.#life.client?.destroy();
   }
 
-  async #ready(life: Life): Promise<OpenClient> {
+  #ready(life: Life): Promise<OpenClient> {
     if (life.client?.isBroken()) life.opening = undefined;
     life.opening ??= this.#connect(life).catch((error: unknown) => {
       life.opening = undefined;
@@ -126,20 +126,6 @@ export type SqlRow = Readonly<Record<string, unknown>>;
 export interface Statement {
   readonly sql: string;
   readonly params: SqlParameter[];
-}
-
-/** Collects the values of a statement while its text is written, from left to right. */
-export class Binder {
-  readonly params: SqlParameter[] = [];
-
-  /** @param mark the placeholder of a value, by its number from 1 up */
-  constructor(private readonly mark: (number: number, value: SqlParameter) => string) {}
-
-  /** The placeholder for this value. */
-  readonly of = (value: SqlParameter): string => this.mark(this.params.push(value), value);
-
-  /** Adds several values and returns their placeholders, separated by commas. */
-  readonly list = (values: readonly SqlParameter[]): string => values.map(this.of).join(', ');
 }
 
 /** The rows of a result: `[row]`, `{ rows: [row] }`, `{ results }` or `[[row], more]`. */

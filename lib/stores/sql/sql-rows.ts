@@ -11,9 +11,7 @@ import { randomInt } from 'node:crypto';
 import { triedRights } from '../../registry/row-inspector.js';
 import type { Finding } from '../../registry/snapshot.js';
 import {
-  fieldsIn,
   HEADER_KEY,
-  isWhole,
   numberIn,
   SharedReads,
   type Row,
@@ -136,21 +134,19 @@ export class SqlRows implements RowStore {
   }
 
   async write(write: RowWrite): Promise<boolean | undefined> {
-    const { server, headerVersion, rows, isTimeOnly = false, channel } = write;
-    const { betweenMs, mayBeLost } = write;
     const own = this.#headerChange(write);
+    const changes = this.#changesOf(write, own?.nextVersion ?? write.headerVersion);
     const transactions: string[] = [];
-    let isWritten = own === undefined || (await this.#writeRow(own, transactions, isTimeOnly));
-    const rests = { server, headerVersion: own?.nextVersion ?? headerVersion };
-    const changes = this.#changesOf(rows, mayBeLost);
-    for (const change of changes) {
-      if (isWritten !== true) break;
-      const asked = { ...change, ...rests, betweenMs, mayBeLost };
-      const told = channel === undefined ? undefined : { channel, text: textToTell(asked) };
-      isWritten = await this.#writeRow({ ...asked, told }, transactions);
-      if (isWritten === true) this.#remembered?.noteWritten(asked);
+    for (const change of own === undefined ? changes : [own, ...changes]) {
+      const written = await this.#session.written((statements) => statements.write(change));
+      if (written === undefined) return undefined;
+      if (written.transaction !== undefined) transactions.push(written.transaction);
+      // A later write decides whether the time in a header was enough.
+      const isEnough = change === own && write.isTimeOnly === true;
+      if (!isEnough && written.count !== 1 + (change.moreKeys?.length ?? 0)) return false;
+      if (change !== own) this.#remembered?.noteWritten(change);
     }
-    if (isWritten !== true || !this.#isDoubted) return isWritten;
+    if (!this.#isDoubted) return true;
     const granted = changes.filter(({ moreKeys }) => moreKeys === undefined);
     return granted.length === 0 || this.#isKept(granted, transactions);
   }
@@ -162,7 +158,7 @@ export class SqlRows implements RowStore {
    * this proves nothing, because others may have written it since.
    */
   async #isKept(
-    granted: readonly OwnChange[],
+    granted: readonly SqlChange[],
     transactions: readonly string[],
   ): Promise<true | undefined> {
     const committed = await this.#commits.read({ keys: transactions });
@@ -173,7 +169,7 @@ export class SqlRows implements RowStore {
     return this.#kind !== 'registry' || this.#isFound(granted);
   }
 
-  async #isFound(leases: readonly OwnChange[]): Promise<true | undefined> {
+  async #isFound(leases: readonly SqlChange[]): Promise<true | undefined> {
     const { rows } = await this.read({ keys: leases.map(({ row }) => row.key) });
     const factsOf = ({ key, number, text }: Row, version: number) =>
       JSON.stringify([key, version, String(number), text]);
@@ -216,22 +212,6 @@ export class SqlRows implements RowStore {
     return this.#session.close();
   }
 
-  /**
-   * @param transactions receives the transaction of the write, if the server reports it
-   * @param isEnough true if the row count does not matter, because a later write decides
-   */
-  async #writeRow(
-    change: SqlChange,
-    transactions: string[],
-    isEnough = false,
-  ): Promise<boolean | undefined> {
-    const written = await this.#session.written((statements) => statements.write(change));
-    if (written === undefined) return undefined;
-    const { count, transaction } = written;
-    if (transaction !== undefined) transactions.push(transaction);
-    return isEnough || count === 1 + (change.moreKeys?.length ?? 0);
-  }
-
   /** Undefined if the header does not change. */
   #headerChange(write: RowWrite): SqlChange | undefined {
     const { header: row, headerVersion: version, headerNumber, isTimeOnly, server } = write;
@@ -246,28 +226,23 @@ export class SqlRows implements RowStore {
   }
 
   /** Prepared rows come in one step, all others one by one. */
-  #changesOf(rows: readonly RowChange[], mayBeLost?: boolean): OwnChange[] {
-    const isBlank = ({ row, version }: RowChange) =>
-      this.#kind === 'registry' && version === undefined && row.number === 0n;
+  #changesOf({ rows, ...facts }: RowWrite, headerVersion: number | undefined): SqlChange[] {
+    const { server, betweenMs, mayBeLost, channel } = facts;
+    const own = ({ row, version }: RowChange): SqlChange => {
+      // The version of a worker ID's row counts its writes. It may restart, because the row also
+      // depends on the header, whose versions are never reused.
+      const isCounted = this.#kind === 'registry' && row.key !== HEADER_KEY;
+      const nextVersion = isCounted ? (version ?? 0) + 1 : versionAfter(version, mayBeLost);
+      return { row, version, nextVersion, server, headerVersion, betweenMs, mayBeLost, channel };
+    };
+    if (this.#kind !== 'registry') return rows.map(own);
+    const isBlank = ({ row, version }: RowChange) => version === undefined && row.number === 0n;
     const [blank, ...more] = rows.filter(isBlank);
-    const own = (change: RowChange) => this.#own(change, mayBeLost);
     const others = rows.filter((change) => !isBlank(change)).map(own);
     if (blank === undefined) return others;
     return [{ ...own(blank), moreKeys: more.map(({ row }) => row.key) }, ...others];
   }
-
-  /**
-   * The version of a worker ID's row counts its writes. It may restart, because the row also
-   * depends on the header, whose versions are never reused.
-   */
-  #own({ row, version }: RowChange, mayBeLost?: boolean): OwnChange {
-    const isCounted = this.#kind === 'registry' && row.key !== HEADER_KEY;
-    const nextVersion = isCounted ? (version ?? 0) + 1 : versionAfter(version, mayBeLost);
-    return { row, version, nextVersion };
-  }
 }
-
-type OwnChange = Omit<SqlChange, 'headerVersion' | 'server'>;
 
 /** A row that is created again must not begin with an earlier version. */
 const START_VERSION_BITS = 40;
@@ -292,8 +267,6 @@ function versionAfter(version: number | undefined, mayBeLost = false): number {
  */
 
 const REMEMBERED_COUNT = 1024;
-/** A message has room for 8000 bytes. */
-const TOLD_BYTES_MAX = 7500;
 
 class RememberedRows {
   readonly #rows = new Map<string, StoredRow>();
@@ -327,14 +300,15 @@ class RememberedRows {
   }
 
   noteTold(text: string): (() => boolean) | undefined {
-    const { key, number, text: of, ...rest } = fieldsIn(text) as unknown as Told;
-    const { version, headerVersion, server, timeMs } = rest;
+    const facts = TOLD.exec(text)?.slice(1);
+    if (facts === undefined) return;
+    const [timeMs, version, headerVersion] = facts.map(Number) as [number, number, number];
+    const [number, server, key, rest] = facts.slice(3) as [string, string, string, string];
     const position = numberIn(number);
-    if (!isWhole({ key, of, version, timeMs }, ['key', 'of'], ['version', 'timeMs'])) return;
     if (position === undefined || !this.#isBeside(server, headerVersion)) return;
     this.#timeMs = Math.max(this.#timeMs, timeMs);
     const isNews = () => (this.#rows.get(key)?.version ?? 0) <= version;
-    if (isNews()) this.#note({ key, number: position, version, text: of });
+    if (isNews()) this.#note({ key, number: position, version, text: rest });
     return isNews;
   }
 
@@ -352,17 +326,5 @@ class RememberedRows {
   }
 }
 
-interface Told extends Omit<StoredRow, 'number'> {
-  readonly number: string;
-  readonly headerVersion: number;
-  readonly server: string;
-  readonly timeMs: number;
-}
-
-/** JSON without its end, because the server appends its time. A row that is too long is omitted. */
-function textToTell({ row, nextVersion: version, headerVersion, server }: SqlChange): string {
-  const { key, number, text } = row;
-  const facts = { key, number: String(number), version, text, headerVersion, server };
-  const begin = JSON.stringify(facts).slice(0, -1);
-  return `${Buffer.byteLength(begin) > TOLD_BYTES_MAX ? '{"key":0' : begin},"timeMs":`;
-}
+/** A message: the time, version, version of the header, number, server, key and text of a row. */
+const TOLD = /^(\d{1,15}) (\d{1,16}) (\d{1,16}) (\d+) (\S+) (\S+) (.+)$/s;

@@ -37,8 +37,8 @@ export interface SqlChange {
   readonly betweenMs?: readonly [number, number] | undefined;
   /** True if the server may respond before the write is on disk. */
   readonly mayBeLost?: boolean | undefined;
-  /** The message that the same statement sends, and its channel; the server appends its time. */
-  readonly told?: { readonly channel: string; readonly text: string } | undefined;
+  /** The channel on which the same statement announces the row. */
+  readonly channel?: string | undefined;
 }
 
 export interface SqlTable {

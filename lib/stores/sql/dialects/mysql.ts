@@ -25,8 +25,8 @@ import {
   type Statements,
   type Written,
 } from './dialect.js';
-import { Binder, rowsOf, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-connection.js';
-import { TableStatements } from './statements.js';
+import { rowsOf, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-connection.js';
+import { Binder, TableStatements } from './statements.js';
 
 /** In Unix milliseconds; the time at which the statement began. */
 export const MYSQL_TIME = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000";
@@ -117,8 +117,8 @@ class MysqlStatements extends TableStatements {
     if (flagOf(row, 'is_read_only')) throw fromReplica();
   }
 
-  protected binder(): Binder {
-    return new Binder(() => '?');
+  protected binder(change?: SqlChange): Binder {
+    return new Binder(() => '?', change);
   }
 
   protected moment(): string {
@@ -134,9 +134,9 @@ class MysqlStatements extends TableStatements {
     ].join(', ');
   }
 
-  protected standsOn({ server }: SqlChange, { of }: Binder): string {
+  protected standsOn(_: SqlChange, { of }: Binder): string {
     const { server: own, isDurable, isMariadb } = this.offered;
-    const parts = [`${own} = ${of(server)}`, '@@session.autocommit = 1'];
+    const parts = [`${own} = ${of(({ server }) => server)}`, '@@session.autocommit = 1'];
     if (isMariadb) parts.push('@@session.in_transaction = 0');
     if (this.losesNothing) parts.push(isDurable);
     return parts.join(' AND ');

@@ -20,7 +20,6 @@ import {
   type Written,
 } from './dialect.js';
 import {
-  Binder,
   oddAnswer,
   rowsOf,
   type SqlParameter,
@@ -28,7 +27,7 @@ import {
   type SqlRow,
   type Statement,
 } from '../sql-connection.js';
-import { TableStatements, type Writing } from './statements.js';
+import { Binder, TableStatements, type Writing } from './statements.js';
 
 /** The time in Unix milliseconds. */
 export const POSTGRES_TIME = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
@@ -141,8 +140,8 @@ interface Offered {
 class PostgresStatements extends TableStatements {
   protected override readonly stamps: Stamps | undefined;
   protected readonly time = POSTGRES_TIME;
-  /** The start of the last read in microseconds, if no other server can respond. */
-  private beganUs: number | undefined;
+  /** The start of the last read in microseconds. */
+  private beganUs = 0;
 
   constructor(
     location: SqlTable,
@@ -163,11 +162,11 @@ class PostgresStatements extends TableStatements {
 
   override committed(transactions: readonly string[]): Statement | undefined {
     if (this.stamps === undefined) return undefined;
-    const { list, params } = this.binder();
+    const binder = this.binder();
     const sql =
-      `SELECT id AS transaction_id FROM unnest(ARRAY[${list(transactions)}]) AS id ` +
+      `SELECT id AS transaction_id FROM unnest(ARRAY[${binder.list(transactions)}]) AS id ` +
       `WHERE txid_status(id::bigint) = 'committed'`;
-    return { sql, params };
+    return { sql, params: binder.params() };
   }
 
   check(row: SqlRow): void {
@@ -184,9 +183,9 @@ class PostgresStatements extends TableStatements {
     return knowsCluster !== undefined && flagOf(row, 'knows_cluster') !== knowsCluster;
   }
 
-  protected binder(): Binder {
+  protected binder(change?: SqlChange): Binder {
     const typeOf = (value: SqlParameter) => (typeof value === 'number' ? 'bigint' : 'text');
-    return new Binder((number, value) => `$${number}::${typeOf(value)}`);
+    return new Binder((number, value) => `$${number}::${typeOf(value)}`, change);
   }
 
   protected moment(): string {
@@ -202,11 +201,12 @@ class PostgresStatements extends TableStatements {
     ].join(', ');
   }
 
-  protected standsOn({ server, mayBeLost = false }: SqlChange, { of }: Binder): string {
-    const isNext = this.beganUs === undefined ? '' : `${BEGAN} >= ${of(this.beganUs)} AND `;
-    // A server that `serverSql` names may keep writes in another order.
-    const waits = mayBeLost && this.stamps !== undefined ? POSTGRES_SOON : POSTGRES_DURABLY;
-    return `${isNext}${this.offered.server} = ${of(server)} AND ${waits}`;
+  protected standsOn({ mayBeLost = false }: SqlChange, { of }: Binder): string {
+    // Several servers that `serverSql` names may keep writes in another order, by clocks that differ.
+    const isOne = this.stamps !== undefined;
+    const isNext = isOne ? `${BEGAN} >= ${of(() => this.beganUs)} AND ` : '';
+    const waits = mayBeLost && isOne ? POSTGRES_SOON : POSTGRES_DURABLY;
+    return `${isNext}${this.offered.server} = ${of(({ server }) => server)} AND ${waits}`;
   }
 
   /** Every write returns one row, so a driver that hides an error returns none. */
@@ -225,11 +225,9 @@ class PostgresStatements extends TableStatements {
   }
 
   /** Other sessions receive a message when it is committed, and never if it is rolled back. */
-  protected override telling(
-    { channel, text }: NonNullable<SqlChange['told']>,
-    { of }: Binder,
-  ): string {
-    return `pg_notify(${of(channel)}, ${of(text)} || ${POSTGRES_TIME} || '}')`;
+  protected override telling({ of }: Binder): string {
+    const text = `${POSTGRES_TIME} || ${of(textToTell)}`;
+    return `pg_notify(${of(({ channel }) => channel!)}, ${text})`;
   }
 
   protected joined(...texts: string[]): string {
@@ -243,6 +241,16 @@ class PostgresStatements extends TableStatements {
   protected digits(column: string): string {
     return `${column}::text`;
   }
+}
+
+/** A message has room for 8000 bytes. */
+const TOLD_BYTES_MAX = 7500;
+
+/** The facts of a row for other processes; a row that is too long is omitted. */
+function textToTell({ row, nextVersion, headerVersion, server }: SqlChange): string {
+  const { key, number, text } = row;
+  const told = ` ${nextVersion} ${headerVersion} ${number} ${server} ${key} ${text}`;
+  return Buffer.byteLength(told) > TOLD_BYTES_MAX ? '' : told;
 }
 
 /*

@@ -6,7 +6,7 @@
  * counts as a loss of data.
  */
 import { finding, type Finding } from '../../../registry/snapshot.js';
-import { Binder, rowsOf, type SqlQuery, type SqlRow } from '../sql-connection.js';
+import { rowsOf, type SqlQuery, type SqlRow } from '../sql-connection.js';
 import { identityFor } from './sqlite-file.js';
 import {
   AFTER_LOSS,
@@ -19,7 +19,7 @@ import {
   type Statements,
   type Written,
 } from './dialect.js';
-import { TableStatements, type Writing } from './statements.js';
+import { Binder, TableStatements, type Writing } from './statements.js';
 
 /** The time in Unix milliseconds. */
 export const SQLITE_TIME = [
@@ -88,8 +88,8 @@ class SqliteStatements extends TableStatements {
   /** There is one file. */
   checkPrimary(): void {}
 
-  protected binder(): Binder {
-    return new Binder(() => '?');
+  protected binder(change?: SqlChange): Binder {
+    return new Binder(() => '?', change);
   }
 
   protected moment(): string {
@@ -100,8 +100,8 @@ class SqliteStatements extends TableStatements {
     ].join(', ');
   }
 
-  protected standsOn({ server }: SqlChange, { of }: Binder): string {
-    const isSame = `${this.identity} = ${of(server)}`;
+  protected standsOn(_: SqlChange, { of }: Binder): string {
+    const isSame = `${this.identity} = ${of(({ server }) => server)}`;
     return this.losesNothing ? `${isSame} AND ${IS_SYNCHRONOUS}` : isSame;
   }
 

@@ -15,7 +15,7 @@ import {
   type Statements,
   type Written,
 } from './dialect.js';
-import type { Binder, SqlRow, Statement } from '../sql-connection.js';
+import type { SqlParameter, SqlRow, Statement } from '../sql-connection.js';
 
 const NAMES = 'namespace, kind, name, version, number, token, data';
 
@@ -36,9 +36,44 @@ function padded(texts: readonly string[]): string[] {
   return Array.from({ length: count }, (_, at) => texts[Math.min(at, length - 1)]!);
 }
 
+/** A value of a statement, or how to take it from a change. */
+type Value = SqlParameter | ((change: SqlChange) => SqlParameter);
+
+/** Collects the values of a statement while its text is written, from left to right. */
+export class Binder {
+  readonly #values: Value[] = [];
+
+  /**
+   * @param mark the placeholder of a value, by its number from 1 up
+   * @param change the first of the changes that share the text
+   */
+  constructor(
+    private readonly mark: (number: number, value: SqlParameter) => string,
+    private readonly change?: SqlChange,
+  ) {}
+
+  /** The placeholder for this value. */
+  readonly of = (value: Value): string =>
+    this.mark(this.#values.push(value), boundTo(this.change, value));
+
+  /** Adds several values and returns their placeholders, separated by commas. */
+  readonly list = (values: readonly Value[]): string => values.map(this.of).join(', ');
+
+  params(change = this.change): SqlParameter[] {
+    return this.#values.map((value) => boundTo(change, value));
+  }
+}
+
+function boundTo(change: SqlChange | undefined, value: Value): SqlParameter {
+  return typeof value === 'function' ? value(change!) : value;
+}
+
 export abstract class TableStatements implements Statements {
   /** Undefined if rows are not signed. */
   protected readonly stamps: Stamps | undefined = undefined;
+
+  /** The texts of writes by shape: everything about a change except its values. */
+  readonly #writes = new Map<string, { readonly sql: string; readonly binder: Binder }>();
 
   constructor(protected readonly location: SqlTable) {}
 
@@ -48,13 +83,12 @@ export abstract class TableStatements implements Statements {
     const moment = `(SELECT ${this.moment(binder)}) s`;
     const from = `${moment} LEFT JOIN ${this.location.table} r ON ${this.isOurs(binder, 'r.')}`;
     const select = `SELECT ${[...this.selected, ...this.foundStamp].join(', ')} FROM ${from}`;
-    const { params } = binder;
-    if (query === undefined) return { sql: select, params };
+    if (query === undefined) return { sql: select, params: binder.params() };
     const keys = padded(query.keys).map((each) => this.nameOf(each));
     const isAsked = `r.name IN (${list(keys)})`;
     const tokens = padded(query.tokens);
     const isNamed = tokens.length === 0 ? '' : ` OR r.token IN (${list(tokens)})`;
-    return { sql: `${select} AND (${isAsked}${isNamed})`, params };
+    return { sql: `${select} AND (${isAsked}${isNamed})`, params: binder.params() };
   }
 
   page(from: number, rowCount: number): Statement {
@@ -67,25 +101,32 @@ export abstract class TableStatements implements Statements {
       `ORDER BY name LIMIT ${rowCount}`,
     ];
     const joined = `(SELECT ${moment}) s LEFT JOIN (${rows.join(' ')}) r ON 1 = 1`;
-    return { sql: `SELECT ${this.selected.join(', ')} FROM ${joined}`, params: binder.params };
+    return { sql: `SELECT ${this.selected.join(', ')} FROM ${joined}`, params: binder.params() };
   }
 
   ceilings(min: number, max: number): Statement {
     const binder = this.binder();
-    const { of, params } = binder;
+    const { of } = binder;
     const [from, to] = [min, max].map((workerId) => this.nameOf(String(workerId)));
     const sql = [
       `SELECT ${this.named.join(', ')} FROM ${this.location.table} r`,
       `WHERE ${this.isOurs(binder, 'r.')} AND r.name BETWEEN ${of(from!)} AND ${of(to!)}`,
     ];
-    return { sql: sql.join(' '), params };
+    return { sql: sql.join(' '), params: binder.params() };
   }
 
   write(change: SqlChange): Statement {
-    const binder = this.binder();
-    const isNew = change.version === undefined;
-    const sql = isNew ? this.insert(change, binder) : this.update(change, binder);
-    return { sql, params: binder.params };
+    const { version, numberIs, headerVersion, betweenMs, mayBeLost, channel, moreKeys } = change;
+    const isSigned = this.#beginOf(change) !== undefined;
+    const facts = [version, headerVersion, betweenMs, channel].map((fact) => fact === undefined);
+    const shape = `${String(facts)} ${numberIs?.sign} ${mayBeLost} ${moreKeys?.length} ${isSigned}`;
+    const known = this.#writes.get(shape);
+    if (known !== undefined) return { sql: known.sql, params: known.binder.params(change) };
+    const binder = this.binder(change);
+    const isNew = version === undefined;
+    const sql = isNew ? this.#insert(change, binder) : this.#update(change, binder);
+    this.#writes.set(shape, { sql, binder });
+    return { sql, params: binder.params() };
   }
 
   sweep(below: bigint): Statement {
@@ -93,7 +134,7 @@ export abstract class TableStatements implements Statements {
     const forgettable = (binder_: Binder) =>
       `${this.isOurs(binder_)} AND number < ${this.integer(binder_.of(String(below)))}`;
     const sql = this.deletion(forgettable, SWEPT_ROWS, binder);
-    return { sql: this.withRowCount(sql, 'delete'), params: binder.params };
+    return { sql: this.withRowCount(sql, 'delete'), params: binder.params() };
   }
 
   isOutdated(_row: SqlRow): boolean {
@@ -109,7 +150,7 @@ export abstract class TableStatements implements Statements {
   abstract written(answer: unknown): Written;
   abstract check(row: SqlRow): void;
   abstract checkPrimary(row: SqlRow): void;
-  protected abstract binder(): Binder;
+  protected abstract binder(change?: SqlChange): Binder;
   /** Time, server and all further checks, as columns of one row. */
   protected abstract moment(binder: Binder): string;
   /** True on the server of the read, if the write will be durable or may be lost. */
@@ -139,7 +180,7 @@ export abstract class TableStatements implements Statements {
   }
 
   /** The message about an executed write; undefined if there are no messages. */
-  protected telling(_told: NonNullable<SqlChange['told']>, _binder: Binder): string | undefined {
+  protected telling(_binder: Binder): string | undefined {
     return undefined;
   }
 
@@ -160,29 +201,30 @@ export abstract class TableStatements implements Statements {
   }
 
   /** True for the row `h` if it is the header of the read, and was not restored since. */
-  protected isHeader({ headerVersion, betweenMs }: SqlChange, binder: Binder): string {
+  protected isHeader({ betweenMs }: SqlChange, binder: Binder): string {
     const { stamps } = this;
     const isOurs = `${this.isOurs(binder, 'h.')} AND h.name = '${HEADER_KEY}'`;
-    const isHeader = `${isOurs} AND h.version = ${binder.of(headerVersion!)}`;
+    const isHeader = `${isOurs} AND h.version = ${binder.of((change) => change.headerVersion!)}`;
     if (betweenMs === undefined || stamps === undefined) return isHeader;
     return `${isHeader} AND h.data LIKE ${this.joined(`'%/'`, stamps.found('h'), `'${END}'`)}`;
   }
 
-  private insert(change: SqlChange, binder: Binder): string {
+  #insert(change: SqlChange, binder: Binder): string {
     const { of } = binder;
     const { table, namespace, kind } = this.location;
-    const { row, moreKeys = [], nextVersion, headerVersion } = change;
+    const { moreKeys = [], headerVersion } = change;
     const values = [
       of(namespace),
       `'${kind}'`,
       'i.name',
-      of(nextVersion),
-      this.integer(of(String(row.number))),
-      of(row.token ?? null),
-      this.text(change, binder),
+      of(({ nextVersion }) => nextVersion),
+      this.integer(of(({ row }) => String(row.number))),
+      of(({ row }) => row.token ?? null),
+      this.#text(change, binder),
     ];
-    const [first, ...more] = [row.key, ...moreKeys].map((each) => of(this.nameOf(each)));
-    const keys = [`SELECT ${first} AS name`, ...more.map((each) => `SELECT ${each}`)];
+    const more = moreKeys.map((_, at) => of((each) => this.nameOf(each.moreKeys![at]!)));
+    const first = `SELECT ${of(({ row }) => this.nameOf(row.key))} AS name`;
+    const keys = [first, ...more.map((each) => `SELECT ${each}`)];
     const header = headerVersion === undefined ? '' : `, ${table} h`;
     const where = [
       ...(headerVersion === undefined ? [] : [this.isHeader(change, binder)]),
@@ -193,41 +235,49 @@ export abstract class TableStatements implements Statements {
     return this.withRowCount(`INSERT INTO ${table} (${NAMES}) ${select}`, 'insert');
   }
 
-  private update(change: SqlChange, binder: Binder): string {
+  #update(change: SqlChange, binder: Binder): string {
     const { of } = binder;
-    const { table } = this.location;
-    const { row, nextVersion, version, numberIs, headerVersion, betweenMs } = change;
+    const { numberIs, headerVersion, betweenMs, channel } = change;
     const set = [
-      `version = ${of(nextVersion)}`,
-      `number = ${this.integer(of(String(row.number)))}`,
-      `token = ${of(row.token ?? null)}`,
-      `data = ${this.text(change, binder)}`,
+      `version = ${of(({ nextVersion }) => nextVersion)}`,
+      `number = ${this.integer(of(({ row }) => String(row.number)))}`,
+      `token = ${of(({ row }) => row.token ?? null)}`,
+      `data = ${this.#text(change, binder)}`,
     ];
+    const numberOf = (each: SqlChange) => String(each.numberIs!.number);
     const where = [
       this.isOurs(binder),
-      `name = ${of(this.nameOf(row.key))}`,
-      `version = ${of(version!)}`,
-      ...(numberIs ? [`number ${numberIs.sign} ${this.integer(of(String(numberIs.number)))}`] : []),
+      `name = ${of(({ row }) => this.nameOf(row.key))}`,
+      `version = ${of(({ version }) => version!)}`,
+      ...(numberIs ? [`number ${numberIs.sign} ${this.integer(of(numberOf))}`] : []),
       ...(headerVersion === undefined
         ? []
         : [`EXISTS (${this.header(this.isHeader(change, binder))})`]),
       this.standsOn(change, binder),
       ...(betweenMs === undefined
         ? []
-        : [`${this.time} BETWEEN ${betweenMs.map(of).join(' AND ')}`]),
+        : [
+            `${this.time} BETWEEN ${[0, 1].map((at) => of((each) => each.betweenMs![at]!)).join(' AND ')}`,
+          ]),
     ];
-    const sql = `UPDATE ${table} SET ${set.join(', ')} WHERE ${where.join(' AND ')}`;
-    const telling = change.told && this.telling(change.told, binder);
-    return this.withRowCount(sql, 'update', telling);
+    const sql = `UPDATE ${this.location.table} SET ${set.join(', ')} WHERE ${where.join(' AND ')}`;
+    return this.withRowCount(sql, 'update', channel && this.telling(binder));
   }
 
   /** Signs the text of counters and headers, if the database has stamps. */
-  private text({ row, nextVersion: version }: SqlChange, { of }: Binder): string {
-    const { key, number, text } = row;
+  #text(change: SqlChange, { of }: Binder): string {
+    if (this.#beginOf(change) === undefined) return of(({ row }) => row.text);
+    return this.joined(
+      of((each) => this.#beginOf(each)!),
+      this.stamps!.written,
+      `'${END}'`,
+    );
+  }
+
+  /** The text up to its signature; undefined if it gets none. */
+  #beginOf({ row: { key, number, text }, nextVersion: version }: SqlChange): string | undefined {
     const isSigned = this.location.kind === 'counters' || key === HEADER_KEY;
-    const begin = isSigned ? unsigned({ version, number, text }) : undefined;
-    if (this.stamps === undefined || begin === undefined) return of(text);
-    return this.joined(of(begin), this.stamps.written, `'${END}'`);
+    return isSigned && this.stamps ? unsigned({ version, number, text }) : undefined;
   }
 
   /** The time and the server, and the row `r`. */

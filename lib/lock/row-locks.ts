@@ -82,6 +82,8 @@ export class RowLocks extends RowOperations implements LockStore {
   /** The locks with an announced release since their last request. */
   readonly #told = new Set<string>();
   #sweptMs = 0;
+  /** The last header, which seldom changes. */
+  #header: { readonly text: string; readonly read: LockHeader } | undefined;
   /** Resolves once all releases are announced. */
   #notified: Promise<unknown> = Promise.resolve();
 
@@ -146,7 +148,7 @@ export class RowLocks extends RowOperations implements LockStore {
 
   async #isFree(lock: string): Promise<boolean> {
     const { timeMs, rows } = await this.rows.read({ keys: [HEADER_KEY, lock] });
-    const { header, row } = storedIn(rows, lock);
+    const { header, row } = this.#storedIn(rows, lock);
     return row === undefined || row.untilMs <= nowAt(header!, { timeMs, ...this.clock });
   }
 
@@ -161,8 +163,7 @@ export class RowLocks extends RowOperations implements LockStore {
 
   async #all() {
     const { timeMs, rows } = await this.rows.readAll();
-    const stored = rows.find(({ key }) => key === HEADER_KEY);
-    const header = stored && readForm<LockHeader>(stored.text, HEADER);
+    const { header } = this.#storedIn(rows);
     const named = rows
       .filter(({ key }) => key !== HEADER_KEY)
       .map(({ key: lock, text }) => ({ lock, row: parseRow(text, header) }));
@@ -180,7 +181,7 @@ export class RowLocks extends RowOperations implements LockStore {
     const attempt: RowAttempt<T> = async ({ rows, reading, refused }) => {
       const { server, timeMs } = reading;
       const isRead = reading.lateMs === undefined;
-      const stored = storedIn(rows, lock);
+      const stored = this.#storedIn(rows, lock);
       const { headerRow, lockRow } = stored;
       const { answer, header, row } = rule(stored, reading);
       const { version: headerVersion, number: headerNumber = 0n } = headerRow ?? {};
@@ -212,6 +213,19 @@ export class RowLocks extends RowOperations implements LockStore {
     return this.inTurn([HEADER_KEY, lock], attempt, lateMs);
   }
 
+  /** The snapshot, with the rows that it was read from. */
+  #storedIn(rows: readonly StoredRow[], lock?: string) {
+    const headerRow = rows.find(({ key }) => key === HEADER_KEY);
+    const lockRow = rows.find(({ key }) => key === lock);
+    if (headerRow?.text !== this.#header?.text) {
+      const { text } = headerRow ?? {};
+      this.#header = text === undefined ? undefined : { text, read: readForm(text, HEADER) };
+    }
+    const header = this.#header?.read;
+    const row = lockRow && parseRow(lockRow.text, header);
+    return { header, row, headerRow, lockRow };
+  }
+
   /** Nothing depends on a sweep: the next sweep removes the rest. */
   async #sweep(nowMs: number): Promise<void> {
     if (nowMs >= this.#sweptMs && nowMs < this.#sweptMs + SWEEP_MS) return;
@@ -224,15 +238,6 @@ export class RowLocks extends RowOperations implements LockStore {
     // A minute may produce more names than one sweep removes: the next acquire continues.
     if (isFull === true) this.#sweptMs = nowMs - SWEEP_MS;
   }
-}
-
-/** The snapshot, with the rows that it was read from. */
-function storedIn(rows: readonly StoredRow[], lock: string) {
-  const headerRow = rows.find(({ key }) => key === HEADER_KEY);
-  const lockRow = rows.find(({ key }) => key === lock);
-  const header = headerRow && readForm<LockHeader>(headerRow.text, HEADER);
-  const row = lockRow && parseRow(lockRow.text, header);
-  return { header, row, headerRow, lockRow };
 }
 
 /* Converts a lock, and the header of all locks, to and from the text that a store keeps. */

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { PoolConnection } from 'mysql2/promise';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { HEADER_KEY, type Row, type RowSnapshot } from '../../lib/rows/row-store.js';
 import { snapshotIn } from '../../lib/stores/sql/dialects/dialect.js';
 import { MysqlDialect, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
@@ -316,6 +316,65 @@ describe('a proxy before MariaDB', () => {
     for (let count = 0; count < 3; count++)
       expect(await rows.read({ keys })).toMatchObject({ server });
     expect(asking(sent)).toHaveLength(4);
+  });
+});
+
+/* The name of a server of PostgreSQL, which a session of a separate connection reads once. */
+describe('the name of the server in a session of PostgreSQL', () => {
+  const lab = new SqlLab();
+  const keys = [HEADER_KEY];
+  let sessions: PoolClient[];
+  beforeAll(async () => {
+    const pool = await lab.postgresTable();
+    sessions = [await pool.connect(), await pool.connect()];
+  });
+  afterAll(async () => {
+    for (const session of sessions) session.release();
+    await lab.end();
+  });
+
+  function rowsBy(sessionOf: () => number, kind: 'locks' | 'counters', isOwn: boolean) {
+    const query: SqlQuery = (sql, params) => sessions[sessionOf()]!.query(sql, params);
+    const close = isOwn ? { close: async () => {} } : {};
+    const connection = { where: { text: 'a proxy', secrets: [] }, query, ...close };
+    const parts = { namespace: randomUUID(), table: lab.table, lossWindowMs: 0 };
+    return new SqlRows({ ...parts, kind, dialect: new PostgresDialect(), connection });
+  }
+  /** The session claims to be of another server, which only a kept name believes. */
+  const renamed = (name: string) =>
+    sessions[1]!.query(`SELECT set_config('snowflake.cluster', '${name}', false)`);
+
+  it('is that of the session that carries out a write, not that of an earlier one', async () => {
+    let at = 0;
+    const rows = rowsBy(() => at, 'locks', true);
+    const { server } = await rows.read({ keys });
+    const before = { server, headerVersion: undefined, headerNumber: 0n };
+    const write = (key: string) =>
+      rows.write({
+        ...before,
+        rows: [{ row: { key, number: 1n, text: 'x' }, version: undefined }],
+      });
+    at = 1;
+    expect(await write('a')).toBe(true);
+    await renamed('another');
+    expect((await rows.read({ keys })).server).toBe('another');
+    expect(await write('b')).toBe(false);
+    at = 0;
+    expect(await write('b')).toBe(true);
+    at = 1;
+    await renamed('');
+    expect((await rows.read({ keys })).server).toBe(server);
+  });
+
+  it.each([
+    ['a pool', 'locks', false],
+    ['counters', 'counters', true],
+  ] as const)('is read in each statement of %s', async (_of, kind, isOwn) => {
+    const rows = rowsBy(() => 1, kind, isOwn);
+    const { server } = await rows.read({ keys });
+    await renamed('another');
+    expect((await rows.read({ keys })).server).toBe(server);
+    await renamed('');
   });
 });
 

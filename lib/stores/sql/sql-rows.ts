@@ -216,13 +216,11 @@ export class SqlRows implements RowStore {
   #headerChange(write: RowWrite): SqlChange | undefined {
     const { header: row, headerVersion: version, headerNumber, isTimeOnly, server } = write;
     if (row === undefined) return undefined;
-    const own = { row, version, headerVersion: undefined, server };
-    if (version === undefined) return { ...own, nextVersion: versionAfter(version) };
-    if (isTimeOnly === true) {
-      return { ...own, nextVersion: version, numberIs: { sign: '<', number: row.number } };
-    }
-    const numberIs = { sign: '=', number: headerNumber } as const;
-    return { ...own, nextVersion: versionAfter(version), numberIs };
+    const isOld = version !== undefined;
+    const later = isTimeOnly === true && ({ sign: '<', number: row.number } as const);
+    const numberIs = isOld ? later || ({ sign: '=', number: headerNumber } as const) : undefined;
+    const nextVersion = isOld && later ? version : versionAfter(version);
+    return { row, version, headerVersion: undefined, server, nextVersion, numberIs };
   }
 
   /** Prepared rows come in one step, all others one by one. */

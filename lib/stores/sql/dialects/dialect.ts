@@ -28,7 +28,7 @@ export interface SqlChange {
   /** The version at the read; undefined if the row was absent. */
   readonly version: number | undefined;
   /** The number that the row must have, or must be below. */
-  readonly numberIs?: { readonly sign: '=' | '<'; readonly number: bigint };
+  readonly numberIs?: { readonly sign: '=' | '<'; readonly number: bigint } | undefined;
   readonly nextVersion: number;
   /** The header, for a row that depends on one. */
   readonly headerVersion: number | undefined;

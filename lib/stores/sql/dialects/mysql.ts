@@ -26,7 +26,7 @@ import {
   type Written,
 } from './dialect.js';
 import { rowsOf, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-connection.js';
-import { Binder, TableStatements } from './statements.js';
+import { type Binder, TableStatements } from './statements.js';
 
 /** In Unix milliseconds; the time at which the statement began. */
 export const MYSQL_TIME = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000";
@@ -115,10 +115,6 @@ class MysqlStatements extends TableStatements {
 
   checkPrimary(row: SqlRow): void {
     if (flagOf(row, 'is_read_only')) throw fromReplica();
-  }
-
-  protected binder(change?: SqlChange): Binder {
-    return new Binder(() => '?', change);
   }
 
   protected moment(): string {

@@ -19,7 +19,7 @@ import {
   type Statements,
   type Written,
 } from './dialect.js';
-import { Binder, TableStatements, type Writing } from './statements.js';
+import { type Binder, TableStatements, type Writing } from './statements.js';
 
 /** The time in Unix milliseconds. */
 export const SQLITE_TIME = [
@@ -87,10 +87,6 @@ class SqliteStatements extends TableStatements {
 
   /** There is one file. */
   checkPrimary(): void {}
-
-  protected binder(change?: SqlChange): Binder {
-    return new Binder(() => '?', change);
-  }
 
   protected moment(): string {
     return [

@@ -54,18 +54,18 @@ export class Binder {
 
   /** The placeholder for this value. */
   readonly of = (value: Value): string =>
-    this.mark(this.#values.push(value), boundTo(this.change, value));
+    this.mark(this.#values.push(value), this.#bound(value));
 
   /** Adds several values and returns their placeholders, separated by commas. */
   readonly list = (values: readonly Value[]): string => values.map(this.of).join(', ');
 
   params(change = this.change): SqlParameter[] {
-    return this.#values.map((value) => boundTo(change, value));
+    return this.#values.map((value) => this.#bound(value, change));
   }
-}
 
-function boundTo(change: SqlChange | undefined, value: Value): SqlParameter {
-  return typeof value === 'function' ? value(change!) : value;
+  #bound(value: Value, change = this.change): SqlParameter {
+    return typeof value === 'function' ? value(change!) : value;
+  }
 }
 
 export abstract class TableStatements implements Statements {
@@ -120,13 +120,14 @@ export abstract class TableStatements implements Statements {
     const isSigned = this.#beginOf(change) !== undefined;
     const facts = [version, headerVersion, betweenMs, channel].map((fact) => fact === undefined);
     const shape = `${String(facts)} ${numberIs?.sign} ${mayBeLost} ${moreKeys?.length} ${isSigned}`;
-    const known = this.#writes.get(shape);
-    if (known !== undefined) return { sql: known.sql, params: known.binder.params(change) };
-    const binder = this.binder(change);
-    const isNew = version === undefined;
-    const sql = isNew ? this.#insert(change, binder) : this.#update(change, binder);
-    this.#writes.set(shape, { sql, binder });
-    return { sql, params: binder.params() };
+    let text = this.#writes.get(shape);
+    if (text === undefined) {
+      const binder = this.binder(change);
+      const sql =
+        version === undefined ? this.#insert(change, binder) : this.#update(change, binder);
+      this.#writes.set(shape, (text = { sql, binder }));
+    }
+    return { sql: text.sql, params: text.binder.params(change) };
   }
 
   sweep(below: bigint): Statement {
@@ -150,7 +151,6 @@ export abstract class TableStatements implements Statements {
   abstract written(answer: unknown): Written;
   abstract check(row: SqlRow): void;
   abstract checkPrimary(row: SqlRow): void;
-  protected abstract binder(change?: SqlChange): Binder;
   /** Time, server and all further checks, as columns of one row. */
   protected abstract moment(binder: Binder): string;
   /** True on the server of the read, if the write will be durable or may be lost. */
@@ -165,6 +165,10 @@ export abstract class TableStatements implements Statements {
   protected abstract joined(...texts: string[]): string;
 
   // A dialect may override these.
+
+  protected binder(change?: SqlChange): Binder {
+    return new Binder(() => '?', change);
+  }
 
   /** Repeats the condition, so that a row that has changed since the selection stays. */
   protected deletion(where: (binder: Binder) => string, rowCount: number, binder: Binder): string {

@@ -189,11 +189,8 @@ export class RowLocks extends RowOperations implements LockStore {
       const isHeaderNew = header !== undefined && isNews(stored.header, header, HEADER_AGE_MS);
       if (!isRead && (isHeaderNew || row === undefined)) return undefined;
       if (isHeaderNew) {
-        const isWritten = await this.rows.write({
-          ...rests,
-          header: headerRowOf(header),
-          rows: [],
-        });
+        const write = { ...rests, header: headerRowOf(header), rows: [] };
+        const isWritten = await this.rows.write(write);
         if (isWritten === false) refused.note(headerVersion, server);
         if (isWritten !== true) return undefined;
         return row === undefined ? { answer } : { pauseMs: 0 };
@@ -217,13 +214,14 @@ export class RowLocks extends RowOperations implements LockStore {
   #storedIn(rows: readonly StoredRow[], lock?: string) {
     const headerRow = rows.find(({ key }) => key === HEADER_KEY);
     const lockRow = rows.find(({ key }) => key === lock);
-    if (headerRow?.text !== this.#header?.text) {
-      const { text } = headerRow ?? {};
-      this.#header = text === undefined ? undefined : { text, read: readForm(text, HEADER) };
-    }
-    const header = this.#header?.read;
+    const header = headerRow && this.#headerIn(headerRow.text);
     const row = lockRow && parseRow(lockRow.text, header);
     return { header, row, headerRow, lockRow };
+  }
+
+  #headerIn(text: string): LockHeader {
+    if (text !== this.#header?.text) this.#header = { text, read: readForm(text, HEADER) };
+    return this.#header.read;
   }
 
   /** Nothing depends on a sweep: the next sweep removes the rest. */

@@ -53,8 +53,7 @@ export class Binder {
   ) {}
 
   /** The placeholder for this value. */
-  readonly of = (value: Value): string =>
-    this.mark(this.#values.push(value), this.#bound(value));
+  readonly of = (value: Value): string => this.mark(this.#values.push(value), this.#bound(value));
 
   /** Adds several values and returns their placeholders, separated by commas. */
   readonly list = (values: readonly Value[]): string => values.map(this.of).join(', ');

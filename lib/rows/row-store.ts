@@ -255,9 +255,8 @@ export interface TextForm {
 
 export function formText(fields: object): string {
   const stored: Record<string, unknown> = { version: VERSION, ...fields };
-  for (const name in stored) {
-    if (typeof stored[name] === 'bigint') stored[name] = String(stored[name]);
-  }
+  const bigints = Object.keys(stored).filter((name) => typeof stored[name] === 'bigint');
+  for (const name of bigints) stored[name] = String(stored[name]);
   return JSON.stringify(stored);
 }
 

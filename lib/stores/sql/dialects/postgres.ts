@@ -121,24 +121,19 @@ export class PostgresDialect implements Dialect {
   findings = postgresFindings;
 }
 
-/** A restart loses no acknowledged write, so it does not affect counters. */
-function serverOf(kind: SqlTable['kind'], knowsCluster: boolean, isAlone: boolean): string {
-  if (kind === 'counters') {
-    const history = knowsCluster ? POSTGRES_HISTORY : POSTGRES_HISTORY_UNPRIVILEGED;
-    return `(${history} || ${UNLESS_SYNCED})`;
-  }
-  const server = knowsCluster ? POSTGRES_SERVER : POSTGRES_SERVER_UNPRIVILEGED;
-  return isAlone ? keptInSession(server, knowsCluster ? 'cluster' : 'server') : server;
-}
-
 /**
- * The name of a server, read once in each session: it costs a fifth of a statement. No session outlives its server
- * or changes its database, and another session, even behind a proxy, reads the name itself.
+ * A restart loses no acknowledged write, so it does not affect counters. Other kinds read the name
+ * once in each session of a separate connection, since it costs a fifth of a statement. No session
+ * outlives its server or changes its database. Another session, even behind a proxy, reads the name
+ * itself.
  */
-function keptInSession(server: string, part: string): string {
-  const name = `'snowflake.${part}'`;
-  const kept = `nullif(current_setting(${name}, true), '')`;
-  return `coalesce(${kept}, set_config(${name}, ${server}, false))`;
+function serverOf(kind: SqlTable['kind'], knowsCluster: boolean, isAlone: boolean): string {
+  const history = knowsCluster ? POSTGRES_HISTORY : POSTGRES_HISTORY_UNPRIVILEGED;
+  if (kind === 'counters') return `(${history} || ${UNLESS_SYNCED})`;
+  const server = knowsCluster ? POSTGRES_SERVER : POSTGRES_SERVER_UNPRIVILEGED;
+  const kept = `'snowflake.${knowsCluster ? 'cluster' : 'server'}'`;
+  const known = `nullif(current_setting(${kept}, true), '')`;
+  return isAlone ? `coalesce(${known}, set_config(${kept}, ${server}, false))` : server;
 }
 
 /** The features of a server, and the corresponding parts of statements. */

@@ -155,23 +155,18 @@ export function candidatesOf(span: IdSpan, seed: string): number[] {
   const count = countOf(span);
   if (isSmall(span)) return Array.from({ length: count }, (_, at) => span.workerIdMin + at);
   const draw = drawsOf(seed);
-  // Adjacent rows cost a fraction of what scattered rows cost to read.
-  if (!isWide(span)) return neighboursFrom(Math.floor(draw() * count), span);
+  if (!isWide(span)) {
+    // Adjacent rows cost a fraction of what scattered rows cost to read. They wrap around.
+    const first = Math.floor(draw() * count);
+    const length = CANDIDATE_COUNT;
+    return Array.from({ length }, (_, at) => span.workerIdMin + ((first + at) % count));
+  }
   const reaches = reachesOf(span);
   const drawn = new Set<number>();
   for (let at = 0; drawn.size < CANDIDATE_COUNT; at++) {
     drawn.add(span.workerIdMin + Math.floor(draw() * reaches[at % reaches.length]!));
   }
   return [...drawn];
-}
-
-/** Wraps around from the end of a span to its start. */
-function neighboursFrom(first: number, span: IdSpan): number[] {
-  const count = countOf(span);
-  return Array.from(
-    { length: CANDIDATE_COUNT },
-    (_, at) => span.workerIdMin + ((first + at) % count),
-  );
 }
 
 /**

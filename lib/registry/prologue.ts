@@ -59,7 +59,8 @@ export function open(
   }
   const header = text === current.fingerprint ? current : moved(current, text);
   if (!isOther) return { header };
-  const disputed = contested(header, terms.fingerprint);
+  const { fingerprint } = terms;
+  const disputed = { ...header, fingerprint: contestedBy(header.fingerprint, fingerprint) };
   return { refused: { answer: otherLayout(disputed), header: disputed, slots: [] } };
 }
 
@@ -238,10 +239,6 @@ function contests(text: string, { fingerprint, haveMs }: PrologueTerms, nowMs: n
   return !isContested(text) && !isListed(text, fingerprint) && isLive(haveMs, nowMs);
 }
 
-function contested(header: RegistryHeader, fingerprint: string): RegistryHeader {
-  return { ...header, fingerprint: contestedBy(header.fingerprint, fingerprint) };
-}
-
 /** Written with the range that makes the claim, never before it. */
 export function claimed(header: RegistryHeader, fingerprint: string): RegistryHeader {
   return header.fingerprint === '' ? { ...header, fingerprint } : header;
@@ -318,9 +315,4 @@ export function observeMark(
   const lost = nearer(observeTime(begun, reading, reckoned), haveMs);
   const safeFloorMs = Math.max(lost.safeFloorMs, haveMs);
   return { ...lost, safeFloorMs, leftEra: lost.era };
-}
-
-/** True for a holder whose range was granted or extended by a server that had been replaced. */
-export function isLeftOver(header: RegistryHeader, { era }: SlotHolder, seen: RegistryMark) {
-  return era < (header.leftEra ?? 0) && !isOfAnother(header, seen);
 }

@@ -22,13 +22,7 @@ import {
   type RefusedWrites,
   type RetryParts,
 } from '../rows/cas-retry.js';
-import {
-  HEADER_KEY,
-  type Row,
-  type RowSnapshot,
-  type RowStore,
-  type RowWrite,
-} from '../rows/row-store.js';
+import { HEADER_KEY, type Row, type RowStore, type RowWrite } from '../rows/row-store.js';
 import { FewAtOnce } from '../time/line.js';
 import { pause, systemTimers, type Timers } from '../time/timers.js';
 import {
@@ -49,7 +43,9 @@ import {
   type IdSpan,
   type Step,
   type WorkerSlot,
+  type WorkerSnapshot,
 } from './snapshot.js';
+import { isWithin } from './layout-move.js';
 import { release, renew } from './renew.js';
 import { BlockMaker, HEADER_AGE_MS, StoredSnapshot } from './stored-snapshot.js';
 
@@ -148,27 +144,20 @@ export class RegistrySupport implements IDistributedSupport {
   }
 
   async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
-    const attempt = await this.#repeated(lease, async () => {
-      const { workerId } = lease;
-      const snapshot = await this.#read([workerId]);
-      const held = snapshot.withoutWrites(lease);
-      const step = renew(snapshot.ofWorker(workerId), held, snapshot.reading);
-      return { workerId, snapshot, step };
-    });
+    const attempt = await this.#repeated(lease, (worker, snapshot) =>
+      renew(worker, snapshot.withoutWrites(lease), snapshot.reading),
+    );
     return this.#answer(attempt);
   }
 
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
-    await this.#repeated(lease, async () => {
-      const { workerId } = lease;
-      const snapshot = await this.#read([workerId]);
-      const step = release(snapshot.ofWorker(workerId), lease, lastIssuedMs, snapshot.reading);
-      return { workerId, snapshot, step };
-    });
+    await this.#repeated(lease, (worker, { reading }) =>
+      release(worker, lease, lastIssuedMs, reading),
+    );
   }
 
   async workers(countMax?: number): Promise<WorkerRecord[]> {
-    const snapshot = this.#snapshotOf(await this.#store.readAll(countMax));
+    const snapshot = new StoredSnapshot(await this.#store.readAll(countMax), this.#store);
     return workerRecords(snapshot.slots(), snapshot.nowMs).slice(0, countMax);
   }
 
@@ -196,17 +185,21 @@ export class RegistrySupport implements IDistributedSupport {
     const isFound = request !== undefined && !isWide(request);
     const token = isFound ? { token: request.token } : {};
     const query = { keys: [HEADER_KEY, ...workerIds.map(String)], ...token };
-    return this.#snapshotOf(await this.#again.noted(() => this.#store.read(query)));
+    const rows = await this.#again.noted(() => this.#store.read(query));
+    return new StoredSnapshot(rows, this.#store);
   }
 
-  #snapshotOf(snapshot: RowSnapshot): StoredSnapshot {
-    return new StoredSnapshot(snapshot, this.#store);
-  }
-
-  #repeated<T extends Changes>(lease: WorkerLease, take: Operation<T>['take']): Promise<Done<T>> {
-    const { workerId } = lease;
+  #repeated<T extends Changes>(
+    { workerId, token }: WorkerLease,
+    rule: (worker: WorkerSnapshot, snapshot: StoredSnapshot) => T,
+  ): Promise<Done<T>> {
     const span = { workerIdMin: workerId, workerIdMax: workerId };
-    return this.#latest.of(lease.token, (isLatest) => this.#attempts({ take, isLatest, span }));
+    const take = async () => {
+      const snapshot = await this.#read([workerId]);
+      const worker = { header: snapshot.header, slot: snapshot.slotOf(workerId) };
+      return { workerId, snapshot, step: rule(worker, snapshot) };
+    };
+    return this.#latest.of(token, (isLatest) => this.#attempts({ take, isLatest, span }));
   }
 
   async #attempts<T extends Changes>(operation: Operation<T>): Promise<Done<T>> {
@@ -331,9 +324,10 @@ export async function acquireFrom(
 ): Promise<Attempt<Step>> {
   const attempt = await searchFrom(rows, request, number);
   const { header, nowMs } = attempt.snapshot;
-  const { workerIdMin, workerIdMax } = spanToSearch(request, header, nowMs);
-  if (attempt.workerId >= workerIdMin && attempt.workerId <= workerIdMax) return attempt;
+  const span = spanToSearch(request, header, nowMs);
+  if (isWithin(attempt.workerId, span)) return attempt;
   // The registry admits fewer worker IDs for this layout, which only its header shows.
+  const { workerIdMin, workerIdMax } = span;
   return searchFrom(rows, { ...request, workerIdMin, workerIdMax }, number);
 }
 
@@ -345,7 +339,9 @@ async function searchFrom(
   const seed = `${request.token} ${number}`;
   const candidates = candidatesOf(request, seed);
   // A row costs the store and its caller as much as a statement, and usually one of these is free.
-  const few = isSmall(request) ? candidates : candidates.slice(0, fewOf(request));
+  // One for each prefix of a wide span, so that a fleet spreads as after a full search.
+  const fewCount = isWide(request) ? reachesOf(request).length : FEW_COUNT;
+  const few = isSmall(request) ? candidates : candidates.slice(0, fewCount);
   const first = await acquireAmong(rows, few, request);
   if (first.step.answer.status !== 'none-free' || isSmall(request)) return first;
   const drawn = await acquireAmong(rows, candidates, request);
@@ -358,21 +354,12 @@ async function searchFrom(
     return acquireAmong(rows, [drawnFrom(longestFree(all), seed)!.workerId], request);
   }
   // Concurrent callers would otherwise all take the ID that has been free for the longest time.
-  const chosen = number > 0 ? rotated(free, seed) : free.toSorted(byCeiling);
+  const at = Math.floor(drawsOf(seed)() * free.length);
+  const rotated = [...free.slice(at), ...free.slice(0, at)];
+  const byCeiling = free.toSorted((one, other) => one.ceilingMs - other.ceilingMs);
+  const chosen = number > 0 ? rotated : byCeiling;
   const workerIds = chosen.slice(0, FEW_COUNT).map(({ workerId }) => workerId);
   return acquireAmong(rows, workerIds, request);
-}
-
-/** Counts one for each prefix of a wide span, so a fleet spreads as after a full search. */
-function fewOf(span: IdSpan): number {
-  return isWide(span) ? reachesOf(span).length : FEW_COUNT;
-}
-
-const byCeiling = (one: WorkerSlot, other: WorkerSlot) => one.ceilingMs - other.ceilingMs;
-
-function rotated<T>(list: readonly T[], seed: string): T[] {
-  const at = Math.floor(drawsOf(seed)() * list.length);
-  return [...list.slice(at), ...list.slice(0, at)];
 }
 
 async function acquireByDraws(

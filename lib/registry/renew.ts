@@ -4,7 +4,7 @@
  * Guarantee: no ceiling falls, whatever the clock and the holder report, and no range spans two
  * eras. A holder with newer data than the registry proves a loss of data.
  */
-import type { LeaseAnswer, RegistryMark, WorkerLease } from '../lease/distributed-support.js';
+import type { LeaseAnswer, WorkerLease } from '../lease/distributed-support.js';
 import { nowOf } from '../rows/store-clock.js';
 import { grantKept } from './acquire.js';
 import { isWithin } from './layout-move.js';
@@ -15,7 +15,6 @@ import {
   missedMove,
   moved,
   observeMark,
-  isLeftOver,
   isOfAnother,
   open,
   SANE_MS,
@@ -28,7 +27,6 @@ import type {
   Changes,
   HeldSlot,
   RegistryHeader,
-  SlotHolder,
   Step,
   StoreReading,
   WorkerSnapshot,
@@ -45,12 +43,17 @@ function renewed(snapshot: WorkerSnapshot, lease: WorkerLease, reading: StoreRea
   const { holder, ceilingMs: lastMs } = slot;
   const isHolder = holder !== undefined && holder.token === lease.token;
   const mine = claimed(prologue.header, lease.fingerprint);
-  const isProof = provesLoss(mine, lease.mark, isHolder && lease.haveMs > lastMs);
   const { haveMs, mark } = lease;
+  // The holder has received a ceiling or an operation that this registry has lost.
+  const isProof =
+    !isOfAnother(mine, mark) &&
+    (mine.operations - 1 < mark.operations || (isHolder && lease.haveMs > lastMs));
   const header = isProof
     ? afterProof(mine, lease, reading)
     : observeMark(mine, { ...mark, haveMs }, { ...lease, reading });
-  const believed = { ...slot, ceilingMs: believedMs(lastMs, lease.haveMs, nowOf(header)) };
+  // A granted ceiling stays valid, even if the registry has lost it.
+  const isSane = haveMs < nowOf(header) + SANE_MS;
+  const believed = { ...slot, ceilingMs: isSane ? Math.max(lastMs, haveMs) : lastMs };
   const raised = believed.ceilingMs > lastMs ? [believed] : [];
   if (isHolder) {
     const step = prolonged(header, { ...believed, holder }, { lease, reading });
@@ -72,12 +75,15 @@ function prolonged(header: RegistryHeader, slot: HeldSlot, asked: Asked): Step {
   const { holder, ceilingMs: lastMs } = slot;
   const { lease } = asked;
   const { haveMs, nonce, nonceNext } = lease;
-  if (isLeftOver(header, holder, lease.mark)) {
+  // The range was granted or extended by a server that had been replaced.
+  if (holder.era < (header.leftEra ?? 0) && !isOfAnother(header, lease.mark)) {
     return { answer: { status: 'cloned', isOverlap: true }, header, slots: [slot] };
   }
   const isNewEra = holder.era !== header.era;
-  const knowsNonce =
-    holder.nonce === nonce || holder.nonce === nonceNext || isForgotten(holder, asked);
+  const { keepsAfterMs = 0 } = asked.reading;
+  // This server lost the last renewal without another sign.
+  const isForgotten = keepsAfterMs > 0 && holder.nonce !== '' && holder.nonce === lease.nonceBefore;
+  const knowsNonce = holder.nonce === nonce || holder.nonce === nonceNext || isForgotten;
   // Only the first contact in an era may break the chain, since the registry may have lost a link.
   if (!knowsNonce && !(isNewEra && haveMs >= lastMs)) {
     // No copy has this nonce, so the other copy is also detected at its next renewal.
@@ -89,12 +95,6 @@ function prolonged(header: RegistryHeader, slot: HeldSlot, asked: Asked): Step {
   return isNewEra || missedMove(header, holder)
     ? secondRange(header, next, asked)
     : longerRange(header, next, asked);
-}
-
-/** True if this server lost the last renewal without another sign. */
-function isForgotten({ nonce }: SlotHolder, { lease, reading }: Asked): boolean {
-  const { keepsAfterMs = 0 } = reading;
-  return keepsAfterMs > 0 && nonce !== '' && nonce === lease.nonceBefore;
 }
 
 /** True for a worker ID that now belongs to another layout, or to the other store of a move. */
@@ -126,17 +126,6 @@ function secondRange(header: RegistryHeader, slot: HeldSlot, { lease, reading }:
   const holder = { ...slot.holder, floorMs };
   const terms = { refusal: 'hold', terms: lease, reading } as const;
   return grantKept(header, { ...slot, ceilingMs, holder }, terms);
-}
-
-/** A granted ceiling stays valid, even if the registry has lost it. */
-function believedMs(lastMs: number, haveMs: number, nowMs: number): number {
-  return haveMs < nowMs + SANE_MS ? Math.max(lastMs, haveMs) : lastMs;
-}
-
-/** The holder has received a ceiling or an operation that this registry has lost. */
-function provesLoss(header: RegistryHeader, seen: RegistryMark, hasMore: boolean): boolean {
-  if (isOfAnother(header, seen)) return false;
-  return header.operations - 1 < seen.operations || hasMore;
 }
 
 /** A proof must not count again for the same holder, or no process could continue. */

@@ -32,7 +32,6 @@ import {
   type RegistryHeader,
   type SlotHolder,
   type StoreReading,
-  type WorkerSnapshot,
   type WorkerSlot,
 } from './snapshot.js';
 
@@ -75,8 +74,7 @@ export class StoredSnapshot {
   /** The registry's clock or, without a registry, the store's clock. */
   get nowMs(): number {
     const { header, reading } = this;
-    if (header === undefined) return reading.timeMs;
-    return nowAt(header, reading);
+    return header === undefined ? reading.timeMs : nowAt(header, reading);
   }
 
   /** The slots that were ever leased; only those of a token, if given. */
@@ -122,10 +120,6 @@ export class StoredSnapshot {
     return row === undefined ? { workerId, ceilingMs: 0 } : slotOf(row, this.header?.incarnation);
   }
 
-  ofWorker(workerId: number): WorkerSnapshot {
-    return { header: this.header, slot: this.slotOf(workerId) };
-  }
-
   forAcquire({ token }: LeaseRequest, lowest: WorkerSlot): AcquireSnapshot {
     return { header: this.header, held: this.slots(token).find(isHeld), lowest };
   }
@@ -155,11 +149,12 @@ export class StoredSnapshot {
     if (header === undefined) return headerRow({ ...next, fingerprint: '' });
     const block = blockOf(workerId);
     if (block === undefined) return undefined;
-    if (!isMade(header, block)) {
+    if (!header.blocks?.includes(block)) {
       return slots.some((slot) => slot.workerId === workerId) ? block : undefined;
     }
     if (this.has(workerId)) return undefined;
-    return headerRow(withoutBlock(withLoss(header, this.reading), block));
+    const lost: StoredHeader = withLoss(header, this.reading);
+    return headerRow({ ...lost, blocks: lost.blocks?.filter((made) => made !== block) });
   }
 
   /** The missing rows of a block. */
@@ -252,18 +247,6 @@ function workerIdsOf(block: number): number[] {
   return Array.from({ length: BLOCK_SIZE }, (_, at) => block * BLOCK_SIZE + at);
 }
 
-function isMade({ blocks = [] }: StoredHeader, block: number): boolean {
-  return blocks.includes(block);
-}
-
-function withBlocks(header: StoredHeader, blocks: readonly number[]): StoredHeader {
-  return { ...header, blocks: [...new Set([...(header.blocks ?? []), ...blocks])] };
-}
-
-function withoutBlock(header: StoredHeader, block: number): StoredHeader {
-  return { ...header, blocks: (header.blocks ?? []).filter((made) => made !== block) };
-}
-
 /*
  * Creates the rows of blocks before their first use, and lists the blocks in the header.
  *
@@ -296,15 +279,20 @@ export class BlockMaker {
   async make(blocks: readonly number[]): Promise<boolean> {
     const snapshot = await this.#read(blocks.flatMap(workerIdsOf));
     const { header } = snapshot;
-    if (header === undefined || blocks.every((block) => isMade(header, block))) return true;
+    if (header === undefined) return true;
+    const known = header.blocks ?? [];
+    if (blocks.every((block) => known.includes(block))) return true;
     // Creates all blocks at once, because a whole starting fleet waits for each step.
     const writes = blocks
       .map((block) => snapshot.rowsOf(block))
       .filter(({ rows }) => rows.length > 0);
     const taken = await Promise.all(writes.map((write) => this.#store.write(write)));
     if (taken.some((isTaken) => isTaken !== true)) return false;
-    const made = headerRow(withBlocks(header, blocks));
-    return (await this.#store.write(snapshot.write([], made))) === true;
+    const write = snapshot.write(
+      [],
+      headerRow({ ...header, blocks: [...new Set([...known, ...blocks])] }),
+    );
+    return (await this.#store.write(write)) === true;
   }
 }
 
@@ -349,10 +337,11 @@ const HEADER_TEXTS = ['version', 'fingerprint', 'incarnation', 'server'] as cons
 function headerOf({ text, number }: Row): StoredHeader | undefined {
   if (text === EMPTY_HEADER.text) return undefined;
   const fields = fieldsIn(text);
+  const { blocks } = fields;
   const isHeader =
     isWhole(fields, HEADER_TEXTS, HEADER_NUMBERS) &&
     (fields['layoutFloorMs'] === undefined || isWhole(fields, [], ['layoutFloorMs'])) &&
-    (fields['blocks'] === undefined || isList(fields['blocks']));
+    (blocks === undefined || (Array.isArray(blocks) && blocks.every(Number.isSafeInteger)));
   // Another version of the protocol may have other fields, so its number alone is enough to refuse
   // it.
   const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== VERSION;
@@ -397,10 +386,6 @@ function msOf(number: bigint): number {
 }
 
 const isHeld = (slot: WorkerSlot): slot is HeldSlot => slot.holder !== undefined;
-
-function isList(value: unknown): boolean {
-  return Array.isArray(value) && value.every((block) => Number.isSafeInteger(block));
-}
 
 const HOLDER_NUMBERS = ['floorMs', 'era', 'moveCount', 'sinceMs'] as const;
 

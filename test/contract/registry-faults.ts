@@ -64,7 +64,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   {
     name: 'lost operations are not noticed',
     by: 'takes an operation it does not remember for a proof that writes were lost',
-    edits: [inRenew('header.operations - 1 < seen.operations || hasMore', 'hasMore')],
+    edits: [inRenew('mine.operations - 1 < mark.operations || ', '')],
   },
   {
     name: 'a lost ceiling is not noticed',

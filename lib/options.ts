@@ -61,12 +61,9 @@ export function nameFaults(
   if (isShort && value !== '' && at < 0) return [];
   const expected = `Expected \`${option}\` to be 1 to ${lengthMax} ${of}`;
   if (!isText) return [`${expected}, got ${typeof value}.`];
-  const fault = at < 0 ? '' : `, number ${at + 1} of them is ${codeOf(value.codePointAt(at)!)}`;
+  const code = value.codePointAt(at)?.toString(16).toUpperCase().padStart(4, '0');
+  const fault = at < 0 ? '' : `, number ${at + 1} of them is U+${code}`;
   return [`${expected}, got ${value.length}${fault}.`];
-}
-
-function codeOf(codePoint: number): string {
-  return `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
 /** Both bounds are inclusive. */
@@ -97,15 +94,13 @@ export const choice =
     return [`Expected \`${option}\` to be one of ${list}, got ${format(value)}.`];
   };
 
-export function typeFaults(
-  option: string,
-  value: unknown,
-  type: 'string' | 'boolean' | 'function' | 'object',
-): string[] {
-  if (typeof value === type && value !== null && !Array.isArray(value)) return [];
-  const name = type === 'object' ? 'an object' : `a ${type}`;
-  return [`Expected \`${option}\` to be ${name}, got ${format(value)}.`];
-}
+export const typed =
+  (type: 'string' | 'boolean' | 'function' | 'object'): Check =>
+  (option, value) => {
+    if (typeof value === type && value !== null && !Array.isArray(value)) return [];
+    const name = type === 'object' ? 'an object' : `a ${type}`;
+    return [`Expected \`${option}\` to be ${name}, got ${format(value)}.`];
+  };
 
 /** Checks an object by its methods: a clock, timers, a signal. */
 export const methods =
@@ -115,11 +110,9 @@ export const methods =
     const isObject = typeof value === 'object';
     if (isObject && names.every((name) => typeof given[name] === 'function')) return [];
     const list = names.map((name) => `${name}()`).join(', ');
-    return [`Expected \`${option}\` to be an object with ${list}, got ${typeName(value)}.`];
+    const got = value === null ? 'null' : isObject ? 'one without them' : typeof value;
+    return [`Expected \`${option}\` to be an object with ${list}, got ${got}.`];
   };
-
-const typeName = (value: unknown): string =>
-  value === null ? 'null' : typeof value === 'object' ? 'one without them' : typeof value;
 
 export const TIMER_METHODS = ['after', 'every', 'cancel'] as const;
 
@@ -134,10 +127,6 @@ export const named =
   (form: NameForm): Check =>
   (option, value) =>
     nameFaults(option, value, form);
-export const typed =
-  (type: Parameters<typeof typeFaults>[2]): Check =>
-  (option, value) =>
-    typeFaults(option, value, type);
 /** For an option that is checked with other options, or when it is opened. */
 export const later: Check = () => [];
 

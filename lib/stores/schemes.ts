@@ -219,29 +219,22 @@ async function ownSupport(
   url: string,
   make: SupportFromUrl,
 ): Promise<IDistributedSupport> {
-  const support: unknown = await made(scheme, url, make);
+  let support: unknown;
+  try {
+    support = await make(url);
+  } catch (error) {
+    if (isSnowflakeError(error)) throw error;
+    // Secrets that a message may repeat and a log must not: the URL, and its password.
+    const password = URL.canParse(url) ? new URL(url).password : '';
+    const safe = withoutSecrets(errorText(error), [url, password]);
+    throw new SnowflakeError('CONFIG_INVALID', `\`supports.${scheme}\` failed: ${safe}`);
+  }
   if (isSupport(support)) return support;
   throw new SnowflakeError(
     'CONFIG_INVALID',
     `Expected \`supports.${scheme}\` to give an object with getNextWorkId and refreshAlive, got ` +
       `${typeof support}.`,
   );
-}
-
-async function made(scheme: string, url: string, make: SupportFromUrl): Promise<unknown> {
-  try {
-    return await make(url);
-  } catch (error) {
-    if (isSnowflakeError(error)) throw error;
-    const safe = withoutSecrets(errorText(error), secretsOf(url));
-    throw new SnowflakeError('CONFIG_INVALID', `\`supports.${scheme}\` failed: ${safe}`);
-  }
-}
-
-/** Secrets that a message may repeat and a log must not: the URL, and its password. */
-function secretsOf(url: string): string[] {
-  const password = URL.canParse(url) ? new URL(url).password : '';
-  return [url, password];
 }
 
 /** True if a value can provide worker IDs, whatever its class. */

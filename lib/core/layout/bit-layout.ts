@@ -284,7 +284,20 @@ export class BitLayout {
    * is not the time.
    */
   idRange(from: Date, to: Date): IdSpan {
-    return idSpan(this.fields, from, to, (ms) => this.tickOf(ms));
+    const { name, role, max, shift } = this.fields[0]!;
+    if (role !== 'timestamp') {
+      throw new SnowflakeError(
+        'ARGUMENT_INVALID',
+        `A span of time is not one range of ids in a layout whose first field is \`${name}\`. ` +
+          `Query each value of that field by itself.`,
+      );
+    }
+    // Exactly the IDs whose tick overlaps the span.
+    const first = Math.max(0, this.tickOf(checkedDate('from', from)));
+    const last = Math.min(max, this.tickOf(checkedDate('to', to)));
+    if (first > last) return { first: 1n, last: 0n };
+    const tick = 2n ** BigInt(shift);
+    return { first: BigInt(first) * tick, last: (BigInt(last) + 1n) * tick - 1n };
   }
 
   private read(id: bigint | string): IdWords {
@@ -308,37 +321,10 @@ export class BitLayout {
   }
 }
 
-/*
- * The IDs of a span of time.
- *
- * Guarantee: the range contains exactly the IDs of the layout whose tick overlaps the span.
- */
-
 /** Both ends are inclusive; the span is empty if `first` is greater than `last`. */
 interface IdSpan {
   readonly first: bigint;
   readonly last: bigint;
-}
-
-const EMPTY: IdSpan = { first: 1n, last: 0n };
-
-/**
- * @throws SnowflakeError ARGUMENT_INVALID for an invalid Date, or fields whose first is not the
- * time
- */
-function idSpan(
-  fields: readonly LayoutField[],
-  from: Date,
-  to: Date,
-  tickOf: (ms: number) => number,
-): IdSpan {
-  const [timestamp] = fields;
-  if (timestamp?.role !== 'timestamp') throw notInOrderOfTime(fields);
-  const first = Math.max(0, tickOf(checkedDate('from', from)));
-  const last = Math.min(timestamp.max, tickOf(checkedDate('to', to)));
-  if (first > last) return EMPTY;
-  const tick = 2n ** BigInt(timestamp.shift);
-  return { first: BigInt(first) * tick, last: (BigInt(last) + 1n) * tick - 1n };
 }
 
 function checkedDate(name: string, date: Date): number {
@@ -346,14 +332,6 @@ function checkedDate(name: string, date: Date): number {
   throw new SnowflakeError(
     'ARGUMENT_INVALID',
     `Expected \`${name}\` to be a valid Date, got ${format(date)}.`,
-  );
-}
-
-function notInOrderOfTime([first]: readonly LayoutField[]): SnowflakeError {
-  return new SnowflakeError(
-    'ARGUMENT_INVALID',
-    `A span of time is not one range of ids in a layout whose first field is ` +
-      `\`${first!.name}\`. Query each value of that field by itself.`,
   );
 }
 

@@ -177,14 +177,6 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   c: 'call',
 };
 
-/** The options of the layout that a fingerprint describes. */
-interface FingerprintParts {
-  readonly epoch: string;
-  readonly unitMs: number;
-  /** Fields are named after their role. */
-  readonly fields: readonly FieldSpec[];
-}
-
 /** Adjacent worker fields count as one. */
 export function fingerprintOf(
   fields: readonly LayoutField[],
@@ -202,9 +194,10 @@ export function fingerprintOf(
 }
 
 /**
- * Returns undefined unless the text is a fingerprint. BitLayout checks that the layout is valid.
+ * Returns the options of the layout, with fields named after their role; undefined unless the text
+ * is a fingerprint. BitLayout checks that the layout is valid.
  */
-export function readFingerprint(fingerprint: string): FingerprintParts | undefined {
+export function readFingerprint(fingerprint: string) {
   const [, runs, unitMs, epochMs] = FINGERPRINT.exec(fingerprint) ?? [];
   if (runs === undefined) return undefined;
   const fields = runs.split('-').map((run, at, all): FieldSpec => {
@@ -246,15 +239,26 @@ const ISO_WITH_ZONE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+
 
 /** Returns the epoch in Unix ms, or an error message. */
 export function readEpoch(epoch: unknown, nowMs: number): number | { readonly fault: string } {
-  const ms = toMs(epoch);
-  if (ms === undefined || !Number.isSafeInteger(ms) || ms < 0) {
+  const isText = typeof epoch === 'string' && ISO_WITH_ZONE.test(epoch);
+  const ms = isText ? Date.parse(epoch) : epoch instanceof Date ? epoch.getTime() : epoch;
+  if (typeof ms !== 'number' || !Number.isSafeInteger(ms) || ms < 0) {
     return {
       fault:
         `Expected \`epoch\` to be a Date, Unix milliseconds, or ISO text with its zone such as ` +
         `"2024-01-01T00:00:00Z", got ${format(epoch)}.`,
     };
   }
-  if (typeof epoch !== 'string' && ms > 0 && ms < MS_MIN) return { fault: secondsFault(ms) };
+  if (!isText && ms > 0 && ms < MS_MIN) {
+    // The moment as a string, since some existing IDs were generated with this mistake.
+    const read = new Date(ms).toISOString();
+    const meant = new Date(ms * 1000).toISOString();
+    return {
+      fault:
+        `Expected \`epoch\` in Unix milliseconds, got ${ms}, which is ${read} and seems to be in ` +
+        `seconds: write ${ms * 1000}, which is ${meant}. If ids were generated from ${read} on, ` +
+        `keep it by writing it as text.`,
+    };
+  }
   if (ms > nowMs) {
     return {
       fault:
@@ -281,21 +285,3 @@ export function epochIn(
 
 /** Writes an existing layout's epoch as a string, because a number could be read as seconds. */
 export const epochText = (epochMs: number): string => new Date(epochMs).toISOString();
-
-/** Suggests the moment as a string, since some existing IDs were generated with this mistake. */
-function secondsFault(ms: number): string {
-  const read = new Date(ms).toISOString();
-  const meant = new Date(ms * 1000).toISOString();
-  return (
-    `Expected \`epoch\` in Unix milliseconds, got ${ms}, which is ${read} and seems to be in ` +
-    `seconds: write ${ms * 1000}, which is ${meant}. If ids were generated from ${read} on, keep ` +
-    `it by writing it as text.`
-  );
-}
-
-function toMs(epoch: unknown): number | undefined {
-  if (epoch instanceof Date) return epoch.getTime();
-  if (typeof epoch === 'number') return epoch;
-  if (typeof epoch === 'string' && ISO_WITH_ZONE.test(epoch)) return Date.parse(epoch);
-  return undefined;
-}

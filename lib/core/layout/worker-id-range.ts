@@ -19,7 +19,10 @@ export function workerIdRangeOf(
   layout: BitLayout,
   fixed: Readonly<Record<string, number>> = {},
 ): WorkerIdRange {
-  if (!isRecord(fixed)) {
+  // A list, a function, or a class instance has keys that are not field names.
+  const isObject = typeof fixed === 'object' && fixed !== null;
+  const prototype: unknown = isObject ? Object.getPrototypeOf(fixed) : Object;
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
     const got = `got ${format(fixed)}`;
     throw refused([`Expected \`workerFields\` to be numbers by name, { room: 1 }, ${got}.`]);
   }
@@ -61,11 +64,4 @@ export interface RegionNumber {
 export function regionOf(layout: BitLayout, { min, max }: WorkerIdRange): RegionNumber {
   const count = max - min + 1;
   return { number: min / count, bits: Math.log2((layout.workerIdMax + 1) / count) };
-}
-
-/** False for a list, a function, or a class instance: their keys are not field names. */
-function isRecord(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

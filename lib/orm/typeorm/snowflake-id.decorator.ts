@@ -10,7 +10,7 @@ import type { SnowflakeId as IdOf } from '../../core/text/text-form.js';
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
 import { addIntegration } from '../../nest/generator-run.js';
-import { nameFaults, nearest, refuse, typeFaults } from '../../options.js';
+import { nameFaults, nearest, refuse, typed } from '../../options.js';
 import { hookDataSources, idForInsert, idText, recordColumn } from './hook-data-source.js';
 
 /** The column options that `@SnowflakeId()` sets itself. */
@@ -94,7 +94,7 @@ addIntegration(hookDataSources);
 export function SnowflakeId(options: SnowflakeIdOptions = {}): SnowflakeIdDecorator {
   const { type = 'bigint', primary = true, generator, ...passedOn } = options;
   refuse([
-    ...typeFaults('primary', primary, 'boolean'),
+    ...typed('boolean')('primary', primary),
     ...(generator === undefined ? [] : nameFaults('generator', generator)),
   ]);
   const length = type === 'varchar' ? { length: TEXT_LENGTH } : {};

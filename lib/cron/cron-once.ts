@@ -65,9 +65,10 @@ export type CronEvent = { readonly job: string } & (
   | { readonly kind: 'unavailable'; readonly error: unknown }
 );
 
-type TermsOfJob = Omit<CronTerms, 'nowMs' | 'startedMs' | 'knownMs'>;
-
-export interface OnceJobParts extends TermsOfJob, Pick<LockTerms, 'clock' | 'timers' | 'random'> {
+export interface OnceJobParts
+  extends
+    Omit<CronTerms, 'nowMs' | 'startedMs' | 'knownMs'>,
+    Pick<LockTerms, 'clock' | 'timers' | 'random'> {
   readonly locks: DistributedLock;
   readonly job: string;
   /** The lock of the job. */
@@ -102,15 +103,6 @@ export interface OnceJobStatus {
   readonly sharedWith: string | undefined;
 }
 
-/** A run in progress, with its shutdown signal. */
-interface Running {
-  readonly closing: AbortController;
-  readonly ending: AbortController;
-}
-
-/** A run that may begin. */
-type Begun = DueTick & { readonly record: CronRecord };
-
 const LEAST_MS = 100;
 /** The maximum hold of a process that only reads the record. */
 const LOOK_MS = 1000;
@@ -129,7 +121,8 @@ export class OnceJob {
   /** Undefined until this process has seen a record. */
   #settledMs: number | undefined;
   #runningSinceMs: number | undefined;
-  readonly #running = new Set<Running>();
+  /** The shutdown signals of the runs in progress. */
+  readonly #running = new Set<{ closing: AbortController; ending: AbortController }>();
   readonly #runCounts: Record<CountedOutcome, number>;
   #skippedCount = 0;
   #sharedWith: string | undefined;
@@ -312,7 +305,7 @@ export class OnceJob {
     notify({ kind: 'gone', job, run });
   }
 
-  async #run(held: AcquiredLock, begun: Begun): Promise<void> {
+  async #run(held: AcquiredLock, begun: DueTick & { readonly record: CronRecord }): Promise<void> {
     const { clock, job, notify } = this.#parts;
     const { tickMs, skippedCount, record } = begun;
     await this.#write(held, record);

@@ -161,7 +161,8 @@ export function decide(stored: CronRecord | undefined, terms: CronTerms): Decisi
   if (tickMs === undefined) return { record, untilMs: next };
   // A lost record may have settled ticks that this process has not seen.
   const sinceMs = stored === undefined ? Math.min(knownMs, settledMs) : settledMs;
-  const skippedCount = countIn(schedule, sinceMs, tickMs - 1);
+  let skippedCount = 0;
+  for (const _ of ticksIn(schedule, sinceMs, tickMs - 1)) if (++skippedCount === COUNT_MAX) break;
   const due = { tickMs, skippedCount, attempt: 1 + lossesOf(runs, tickMs) };
   return { record, due: { ...due, isTooLate: !isInTime && missed === 'skip' } };
 }
@@ -242,12 +243,6 @@ function lastIn(schedule: Schedule, afterMs: number, upToMs: number): number | u
     for (const tick of ticksIn(schedule, fromMs, upToMs)) last = tick;
     if (last !== undefined || fromMs === afterMs) return last;
   }
-}
-
-function countIn(schedule: Schedule, afterMs: number, upToMs: number): number {
-  let count = 0;
-  for (const _ of ticksIn(schedule, afterMs, upToMs)) if (++count === COUNT_MAX) break;
-  return count;
 }
 
 function* ticksIn(schedule: Schedule, afterMs: number, upToMs: number): Generator<number> {

@@ -14,7 +14,7 @@ import {
   type IdMakerStatus,
   type WorkerStatus,
 } from '../nest/id-maker.js';
-import { nameFaults, optionFaults, whole, type OptionTable } from '../options.js';
+import { nameFaults, whole, type OptionTable } from '../options.js';
 
 /** The generator to check, and the limit below which it is reported as down. */
 export interface SnowflakeHealthOptions {
@@ -109,10 +109,6 @@ export const HEALTH = {
   generator: [nameFaults, undefined],
   leaseMsMin: [whole(0, DAY_MS), undefined],
 } satisfies OptionTable<SnowflakeHealthOptions>;
-
-export function healthFaults(options: SnowflakeHealthOptions): string[] {
-  return optionFaults(options, HEALTH, 'isHealthy()');
-}
 
 export function healthOf(
   ids: Pick<IdMaker, 'status' | 'layout'>,

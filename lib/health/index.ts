@@ -8,9 +8,10 @@ import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { HealthIndicatorService, type HealthIndicatorResult } from '@nestjs/terminus';
 import type { IdMaker } from '../nest/id-maker.js';
+import { optionFaults } from '../options.js';
 import { getIdMakerToken } from '../nest/tokens.js';
 import {
-  healthFaults,
+  HEALTH,
   healthOf,
   type SnowflakeHealth,
   type SnowflakeHealthOptions,
@@ -55,10 +56,16 @@ export class SnowflakeHealthIndicator {
     options: SnowflakeHealthOptions = {},
   ): HealthIndicatorResult<Key> {
     const session = this.indicators.check(key);
-    const faults = healthFaults(options);
+    const faults = optionFaults(options, HEALTH, 'isHealthy()');
     if (faults.length > 0) return session.down(faults.join(' '));
     const ids = this.idMaker(options.generator);
-    if (ids === undefined) return session.down(unknownGenerator(options.generator));
+    if (ids === undefined) {
+      const { generator } = options;
+      const option = generator === undefined ? '' : ` with \`name: '${generator}'\``;
+      return session.down(
+        `The application has no such generator. Import SnowflakeModule.forRoot(...)${option}.`,
+      );
+    }
     const { status, health } = healthOf(ids, options);
     if (status === 'down') return session.down<SnowflakeHealth>(health);
     // Terminus 11 has nothing between up and down.
@@ -75,9 +82,4 @@ export class SnowflakeHealthIndicator {
       return undefined;
     }
   }
-}
-
-function unknownGenerator(generator: string | undefined): string {
-  const option = generator === undefined ? '' : ` with \`name: '${generator}'\``;
-  return `The application has no such generator. Import SnowflakeModule.forRoot(...)${option}.`;
 }

@@ -12,7 +12,7 @@ import { layouts, LeaseWindow, publicIds, SnowflakeGenerator } from '../../lib/c
 import { ApiKeys } from '../../lib/api-keys/index.js';
 import { SnowflakeDashboardModule } from '../../lib/dashboard/index.js';
 import type { GeneratorEnvironment } from '../../lib/generator.js';
-import { HEALTH, healthFaults } from '../../lib/health/health-report.js';
+import { HEALTH } from '../../lib/health/health-report.js';
 import { CHECKS, LIST_CHECKS } from '../../lib/http/check-id.js';
 import { IsSnowflakeId, IsSnowflakeIds } from '../../lib/http/class-validator.js';
 import { snowflakeScalar } from '../../lib/http/graphql.js';
@@ -28,7 +28,7 @@ import { LOCK_MODULE, openLocks } from '../../lib/nest/lock/open-locks.js';
 import { startRedisIds } from '../../lib/nest/redis-ids/index.js';
 import { MODULE_OPTIONS, resolveOptions } from '../../lib/nest/resolve-options.js';
 import { series, startSegments } from '../../lib/nest/segments/index.js';
-import { later, refuse, type Row } from '../../lib/options.js';
+import { later, optionFaults, refuse, type Row } from '../../lib/options.js';
 import { snowflakeIds } from '../../lib/orm/prisma/index.js';
 import { SnowflakeId } from '../../lib/orm/typeorm/index.js';
 import { ETCD } from '../../lib/stores/etcd/etcd-options.js';
@@ -308,7 +308,7 @@ export const DOORS: readonly Door[] = [
   {
     title: 'health option',
     table: HEALTH,
-    use: given((options: object) => refuse(healthFaults(options)), {}),
+    use: given((options: object) => refuse(optionFaults(options, HEALTH, 'isHealthy()')), {}),
   },
   {
     title: 'option of what is measured',

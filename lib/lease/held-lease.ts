@@ -177,10 +177,6 @@ export const LEASE_STATES: {
   released: {},
 };
 
-export function nextState(state: LeaseState, event: LeaseEvent): LeaseState {
-  return LEASE_STATES[state][event] ?? state;
-}
-
 const NAMES = Object.keys(LEASE_STATES) as LeaseState[];
 
 /** The state as a number, for memory that threads share. */

@@ -15,7 +15,7 @@ import { pause, RetryDelay, type TimerHandle } from '../time/timers.js';
 import type { LeaseAnswer, LeaseRequest, WorkerLease } from './distributed-support.js';
 import {
   HeldLease,
-  nextState,
+  LEASE_STATES,
   NO_REGISTRY,
   numberOf,
   type Acquired,
@@ -25,7 +25,7 @@ import {
 import { RenewalRecord, type Keeper, type KeeperParts } from './keeper.js';
 import type { LeaseOptions } from './lease-options.js';
 import * as texts from './lease-texts.js';
-import { ClockSkew, ownLabel, RequestTerms } from './request-terms.js';
+import { ClockSkew, RequestTerms } from './request-terms.js';
 import { claimEndless, giveBackEndless, untilNewIds } from './static.support.js';
 import { answerWithin, checkedAnswer, type AskedFor } from './support-caller.js';
 
@@ -173,7 +173,9 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   }
 
   private request(): LeaseRequest {
-    const { terms, options, identity, workerIds, support } = this.parts;
+    const { terms, options, identity, window, support } = this.parts;
+    const { min, max } = this.parts.workerIds;
+    const isAll = min === 0 && max >= window.layout.workerIdMax;
     return {
       ...terms,
       // A 'wait' is for at least a whole lease, which is available once the clock reaches its
@@ -181,10 +183,10 @@ export class LeaseKeeper implements Keeper, WindowWatch {
       ...(options.onFreshRegistry === 'wait' && { minRangeMs: terms.ttlMs }),
       token: identity.randomText(),
       nonce: identity.randomText(),
-      workerIdMin: workerIds.min,
-      workerIdMax: workerIds.max,
+      workerIdMin: min,
+      workerIdMax: max,
       haveMs: 0,
-      holder: ownLabel(this.parts),
+      holder: { ...identity.label(), ...(!isAll && { workerIds: `${min}-${max}` }) },
       takesOver: support.takesOver === true,
     };
   }
@@ -289,7 +291,8 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   private async renew(): Promise<void> {
     const { lease, renewals } = this;
     if (lease === undefined) return this.replaceLease();
-    if (lease.pid !== process.pid) return this.drop(texts.forked());
+    if (lease.pid !== process.pid)
+      return this.drop(texts.dropped('This process is a fork of the lease holder.'));
     const { support, hostClock } = this.parts;
     const asked = { ...lease.asked, ...this.terms.now };
     const { workerId, haveMs } = asked;
@@ -477,7 +480,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
 
   private change(event: LeaseEvent, reason: string): void {
     const from = this.state;
-    this.state = nextState(from, event);
+    this.state = LEASE_STATES[from][event] ?? from;
     if (from === this.state) return;
     this.parts.window.signals.state = numberOf(this.state);
     const change = { from, to: this.state, workerId: this.workerId, reason };

@@ -154,10 +154,6 @@ export function overlapping(
   );
 }
 
-export function forked(): SnowflakeError {
-  return dropped('This process is a fork of the lease holder.');
-}
-
 export function inSnapshot(): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',

@@ -14,15 +14,7 @@ import type {
   SeenRange,
 } from './distributed-support.js';
 import type { KeeperParts, RegistryTerms } from './keeper.js';
-import type { HolderLabel } from '../time/process-identity.js';
 import { isClosed, moveCountOf } from './lease-texts.js';
-
-/** The label of a holder, with the worker IDs that the process may lease, if not all. */
-export function ownLabel({ identity, workerIds, window }: KeeperParts): HolderLabel {
-  const { min, max } = workerIds;
-  const isAll = min === 0 && max >= window.layout.workerIdMax;
-  return { ...identity.label(), ...(!isAll && { workerIds: `${min}-${max}` }) };
-}
 
 /** The request's part of the record: the terms of a lease, and the registry's clock readings. */
 export class RequestTerms implements RegistryTerms {

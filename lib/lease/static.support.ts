@@ -64,16 +64,13 @@ export class StaticSupport implements IDistributedSupport {
  * starts after the last ID of the previous one. The operator must separate threads and processes.
  */
 
-interface Use {
-  /** Undefined after the release. */
-  token: string | undefined;
-  /** The start of the next generator, Unix ms. */
-  floorMs: number;
-}
-
 type Holder = Pick<LeaseTerms, 'fingerprint'> & { readonly token: string };
 
-const uses = processWide('endless-worker-ids', () => new Map<string, Use>());
+/** By layout and worker ID: the token, until its release, and the start of the next generator. */
+const uses = processWide(
+  'endless-worker-ids',
+  () => new Map<string, { token: string | undefined; floorMs: number }>(),
+);
 
 /**
  * Returns the grant as it may be used here; a grant with an end stays as it is.
@@ -83,7 +80,17 @@ export function claimEndless(grant: LeaseGrant, holder: Holder): LeaseGrant {
   if (grant.ceilingMs !== Infinity) return grant;
   const key = keyOf(holder, grant.workerId);
   const use = uses.get(key) ?? { token: undefined, floorMs: -Infinity };
-  if (use.token !== undefined && use.token !== holder.token) throw usedTwice(grant.workerId);
+  if (use.token !== undefined && use.token !== holder.token) {
+    const { workerId } = grant;
+    throw new SnowflakeError(
+      'CONFIG_INVALID',
+      `Worker id ${workerId} already serves another generator of this process, and both would ` +
+        `make the same ids. Give each generator its own worker id, or close the other ` +
+        `application first.`,
+      // It may be closing, as in a hot reload, so the keeper waits a little.
+      { retryable: true, details: { workerId } },
+    );
+  }
   use.token = holder.token;
   uses.set(key, use);
   return { ...grant, floorMs: Math.max(grant.floorMs, use.floorMs) };
@@ -102,16 +109,6 @@ export function giveBackEndless(
 
 function keyOf({ fingerprint }: Holder, workerId: number): string {
   return `${fingerprint} ${workerId}`;
-}
-
-function usedTwice(workerId: number): SnowflakeError {
-  return new SnowflakeError(
-    'CONFIG_INVALID',
-    `Worker id ${workerId} already serves another generator of this process, and both would make ` +
-      `the same ids. Give each generator its own worker id, or close the other application first.`,
-    // It may be closing, as in a hot reload, so the keeper waits a little.
-    { retryable: true, details: { workerId } },
-  );
 }
 
 /*
@@ -143,45 +140,37 @@ export async function untilNewIds(
   const isShort = layout.unitMs <= RESTART_MS_MIN;
   const fromMs = isShort ? reachedMs : layout.msOf(layout.tickOf(reachedMs) + 1);
   const waitMs = fromMs - nowMs;
-  if (waitMs > limitMs) throw tooLong(waitMs, limitMs);
+  if (waitMs > limitMs) {
+    throw new SnowflakeError(
+      'CONFIG_INVALID',
+      `No registry knows which ids this worker id has made, so the start must wait ${waitMs} ms ` +
+        `until the clock has passed them. This is the rest of a tick of this layout, and ` +
+        `aheadMsMax. That is longer than startTimeoutMs (${limitMs}). Use a layout with shorter ` +
+        `ticks, a smaller aheadMsMax, or a registry.`,
+      { details: { waitMs } },
+    );
+  }
   let waitedMs = 0;
   let isReported = false;
   for (let leftMs = waitMs; leftMs > 0; leftMs = fromMs - idClock.now()) {
     const isBehind = waitedMs + leftMs > waitMs + EARLY_MS;
-    if (isBehind && waitedMs >= limitMs) throw clockBehind(leftMs, limitMs);
-    if (isBehind && !isReported) onNews(behind(leftMs));
+    const behind =
+      `The clock of this host was set back or is frozen, so ids of this worker id start in ` +
+      `${leftMs} ms by that clock. They then follow all ids of a process before this one.`;
+    if (isBehind && waitedMs >= limitMs) {
+      throw new SnowflakeError(
+        'CLOCK_UNUSABLE',
+        `${behind} The start gave up after startTimeoutMs (${limitMs}). Check the clock and its ` +
+          `time synchronization, then start again.`,
+        { details: { waitMs: leftMs } },
+      );
+    }
+    if (isBehind && !isReported) onNews(behind);
     isReported ||= isBehind;
     const ms = Math.min(leftMs, waitMs, Math.max(EARLY_MS, limitMs - waitedMs));
     await pause(timers, ms, signal);
     waitedMs += ms;
   }
-}
-
-function behind(leftMs: number): string {
-  return (
-    `The clock of this host was set back or is frozen, so ids of this worker id start in ` +
-    `${leftMs} ms by that clock. They then follow all ids of a process before this one.`
-  );
-}
-
-function clockBehind(leftMs: number, limitMs: number): SnowflakeError {
-  return new SnowflakeError(
-    'CLOCK_UNUSABLE',
-    `${behind(leftMs)} The start gave up after startTimeoutMs (${limitMs}). Check the clock and ` +
-      `its time synchronization, then start again.`,
-    { details: { waitMs: leftMs } },
-  );
-}
-
-function tooLong(waitMs: number, limitMs: number): SnowflakeError {
-  return new SnowflakeError(
-    'CONFIG_INVALID',
-    `No registry knows which ids this worker id has made, so the start must wait ${waitMs} ms ` +
-      `until the clock has passed them. This is the rest of a tick of this layout, and ` +
-      `aheadMsMax. That is longer than startTimeoutMs (${limitMs}). Use a layout with shorter ` +
-      `ticks, a smaller aheadMsMax, or a registry.`,
-    { details: { waitMs } },
-  );
 }
 
 /*
@@ -212,8 +201,16 @@ export function isClaim(value: unknown): value is WorkerIdClaim {
 /** The claims of this process, by registry, layout, and worker ID. */
 const claimants = processWide('claimed-worker-ids', () => new Map<string, object>());
 
+const TWO_SOURCES =
+  'Both `support` and `workerId` give a worker id, and a number can be checked only by a ' +
+  "registry. Give one of them, or a `support` such as 'redis://host:6379?namespace=shop'.";
+
 export class ClaimSupport implements IDistributedSupport {
   readonly takesOver = true;
+  readonly namespace: string | undefined;
+  readonly statement: string | undefined;
+  readonly lossWindowMs: number | undefined;
+  readonly isVolatile: boolean | undefined;
   readonly release?: NonNullable<IDistributedSupport['release']>;
   readonly workers?: NonNullable<IDistributedSupport['workers']>;
   readonly advice?: NonNullable<IDistributedSupport['advice']>;
@@ -224,8 +221,19 @@ export class ClaimSupport implements IDistributedSupport {
     readonly workerId: number,
     private readonly of: IDistributedSupport,
   ) {
-    refuse([...wholeFaults('workerId', workerId, [0]), ...registryFaults(of)]);
-    if (of.release) this.release = (lease, lastMs) => this.giveBack(lease, lastMs);
+    const { workerId: own, shared } = of as { readonly workerId?: unknown; shared?: unknown };
+    const isRegistry = own === undefined && shared === undefined;
+    refuse([...wholeFaults('workerId', workerId, [0]), ...(isRegistry ? [] : [TWO_SOURCES])]);
+    this.namespace = of.namespace;
+    this.statement = of.statement;
+    this.lossWindowMs = of.lossWindowMs;
+    this.isVolatile = of.isVolatile;
+    if (of.release) {
+      this.release = (lease, lastMs) => {
+        this.leave();
+        return of.release!(lease, lastMs);
+      };
+    }
     if (of.workers) this.workers = () => of.workers!();
     if (of.advice) this.advice = () => of.advice!();
   }
@@ -235,25 +243,21 @@ export class ClaimSupport implements IDistributedSupport {
     return location && `worker id ${this.workerId} in ${location}`;
   }
 
-  get namespace(): string | undefined {
-    return this.of.namespace;
-  }
-
-  get statement(): string | undefined {
-    return this.of.statement;
-  }
-
-  get lossWindowMs(): number | undefined {
-    return this.of.lossWindowMs;
-  }
-
-  get isVolatile(): boolean | undefined {
-    return this.of.isVolatile;
-  }
-
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
     const { workerId } = this;
-    this.claim(request);
+    // Two claims of one process would take the worker ID from each other continually.
+    const key = `${this.location} ${request.fingerprint}`;
+    if ((claimants.get(key) ?? this) !== this) {
+      throw new SnowflakeError(
+        'CONFIG_INVALID',
+        `Worker id ${workerId} is already claimed by another generator of this process, and they ` +
+          `would take it from each other. Give each generator its own number or its own ` +
+          `namespace, or close the other application first.`,
+        { retryable: true, details: { workerId } },
+      );
+    }
+    claimants.set(key, this);
+    this.key = key;
     return this.of.getNextWorkId({ ...request, workerIdMin: workerId, workerIdMax: workerId });
   }
 
@@ -266,38 +270,7 @@ export class ClaimSupport implements IDistributedSupport {
     await this.of.close?.();
   }
 
-  private giveBack(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
-    this.leave();
-    return this.of.release!(lease, lastIssuedMs);
-  }
-
-  /** Two claims of one process would take the worker ID from each other continually. */
-  private claim({ fingerprint }: LeaseRequest): void {
-    const key = `${this.location} ${fingerprint}`;
-    if ((claimants.get(key) ?? this) !== this) throw claimedTwice(this.workerId);
-    claimants.set(key, this);
-    this.key = key;
-  }
-
   private leave(): void {
     if (this.key !== undefined && claimants.get(this.key) === this) claimants.delete(this.key);
   }
-}
-
-function registryFaults({ workerId, shared }: IDistributedSupport & { readonly shared?: unknown }) {
-  if (workerId === undefined && shared === undefined) return [];
-  return [
-    'Both `support` and `workerId` give a worker id, and a number can be checked only by a ' +
-      "registry. Give one of them, or a `support` such as 'redis://host:6379?namespace=shop'.",
-  ];
-}
-
-function claimedTwice(workerId: number): SnowflakeError {
-  return new SnowflakeError(
-    'CONFIG_INVALID',
-    `Worker id ${workerId} is already claimed by another generator of this process, and they ` +
-      `would take it from each other. Give each generator its own number or its own namespace, ` +
-      `or close the other application first.`,
-    { retryable: true, details: { workerId } },
-  );
 }

@@ -7,21 +7,19 @@
  */
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { plainCause, format } from '../messages.js';
+import { wholeFaults } from '../options.js';
 import { withinLimit, type Limit } from '../time/timers.js';
 import type { LeaseAnswer } from './distributed-support.js';
 
-/** The timeout of a call, and the handling of a late response. */
-interface CallTerms<T> extends Pick<Limit<T>, 'ms' | 'timers' | 'late'> {
-  /** The text that follows "The store did not answer within ... ms". */
-  readonly consequence: string;
-}
-
 /**
  * Returns a support's response. @throws SnowflakeError for any error of the support or a timeout
+ *
+ * @param terms the time limit, the handling of a late response, and the text that follows "The
+ * store did not answer within ... ms"
  */
 export async function answerWithin<T>(
   ask: () => Promise<T> | T,
-  { consequence, ...limit }: CallTerms<T>,
+  { consequence, ...limit }: Omit<Limit<T>, 'over'> & { readonly consequence: string },
 ): Promise<T> {
   const over = () => {
     throw new SnowflakeError(
@@ -34,16 +32,13 @@ export async function answerWithin<T>(
   try {
     // The async function converts a synchronous error or a plain value to a promise.
     return await withinLimit((async () => ask())(), { ...limit, over });
-  } catch (fault) {
-    throw asSnowflakeError(fault);
+  } catch (error) {
+    if (isSnowflakeError(error)) throw error;
+    // A custom support may pass on its client's error, including passwords.
+    const cause = plainCause(error);
+    const message = `The support failed: ${cause.message}`;
+    throw new SnowflakeError('STORE_UNAVAILABLE', message, { cause });
   }
-}
-
-function asSnowflakeError(error: unknown): SnowflakeError {
-  if (isSnowflakeError(error)) return error;
-  // A custom support may pass on its client's error, including passwords.
-  const cause = plainCause(error);
-  return new SnowflakeError('STORE_UNAVAILABLE', `The support failed: ${cause.message}`, { cause });
 }
 
 /*
@@ -63,12 +58,8 @@ export interface AskedFor {
 
 type Fields = { readonly [name: string]: unknown };
 
-/** True for a number of milliseconds that a timer accepts. */
-const isWait = (value: unknown): boolean => typeof value === 'number' && value >= 0;
 const isTime = (value: unknown): boolean => typeof value === 'number' && !Number.isNaN(value);
 const isText = (value: unknown): boolean => typeof value === 'string';
-const isMaybe = (isValid: (value: unknown) => boolean) => (value: unknown) =>
-  value === undefined || isValid(value);
 
 /** Returns the violations as text, if any. The caller refuses an unknown status. */
 function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): string[] {
@@ -78,11 +69,13 @@ function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): st
     const value = answer[name];
     if (!isValid(value)) faults.push(`\`${name}\` is ${format(value)}${wanted}`);
   };
-  const isWorkerId = (value: unknown) =>
-    Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
+  const checkIfGiven: typeof check = (name, isValid) => {
+    if (answer[name] !== undefined) check(name, isValid);
+  };
   check('status', isText);
   if (faults.length > 0) return faults;
   if (status === 'ok') {
+    const isWorkerId = (value: unknown) => wholeFaults('workerId', value, [min, max]).length === 0;
     check('workerId', isWorkerId, `, not an integer from ${min} to ${max}`);
     check('floorMs', isTime);
     check('ceilingMs', isTime);
@@ -90,13 +83,15 @@ function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): st
     const isEndless = answer['ceilingMs'] === Infinity && haveMs < Infinity;
     if (isEndless) faults.push('`ceilingMs` is Infinity, and the lease had an end');
   }
-  if (status === 'wait' || status === 'hold' || status === 'none-free') check('waitMs', isWait);
-  if (status === 'fenced') check('floorMs', isMaybe(isTime));
+  if (status === 'wait' || status === 'hold' || status === 'none-free') {
+    check('waitMs', (value) => isTime(value) && Number(value) >= 0);
+  }
+  if (status === 'fenced') checkIfGiven('floorMs', isTime);
   // The next registry receives these.
-  check('nowMs', isMaybe(isTime));
-  check('timeMs', isMaybe(isTime));
-  check('layouts', isMaybe(isText));
-  check('mark', isMaybe(isMark));
+  checkIfGiven('nowMs', isTime);
+  checkIfGiven('timeMs', isTime);
+  checkIfGiven('layouts', isText);
+  checkIfGiven('mark', isMark);
   return faults;
 }
 

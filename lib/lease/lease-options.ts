@@ -70,50 +70,41 @@ export const LEASE = {
 
 export const LEASE_DEFAULTS = checkedOptions<Partial<LeaseOptions>, typeof LEASE>({}, LEASE, '');
 
-/** A lease must cover these times in addition to missed renewals. */
-export interface LeaseRoom {
-  /** The duration of a failover. */
-  readonly lossWindowMs: number;
-  /** The shortest range worth leasing; 0 without leases. */
-  readonly minRangeMs: number;
-}
-
-/** Errors in the combination of options that are valid separately. */
-export function relationFaults(options: LeaseOptions, room: LeaseRoom): string[] {
+/**
+ * Errors in the combination of options that are valid separately. A lease must outlast two missed
+ * renewals, a failover, and the shortest range worth leasing, which is 0 without leases.
+ */
+export function relationFaults(
+  options: LeaseOptions,
+  { lossWindowMs, minRangeMs }: { readonly lossWindowMs: number; readonly minRangeMs: number },
+): string[] {
   const given = options as unknown as Readonly<Record<string, unknown>>;
   const isWrong = ([name, [check]]: [string, Row]) => check(name, given[name]).length > 0;
   if (Object.entries<Row>(LEASE).some(isWrong)) return [];
-  return [...reserveFaults(options), ...renewalFaults(options, room), ...waitFaults(options, room)];
-}
-
-function reserveFaults({ reserveMs, ttlMs }: LeaseOptions): string[] {
-  if (reserveMs < ttlMs) return [];
-  return [
-    `Expected \`reserveMs\` to be less than \`leaseTtlMs\` (${ttlMs}), got ${format(reserveMs)}.`,
-  ];
-}
-
-/** A lease must outlast two missed renewals, a failover, and the shortest range. */
-function renewalFaults(options: LeaseOptions, room: LeaseRoom): string[] {
-  const { refreshAliveIntervalMs, callTimeoutMs, ttlMs } = options;
-  const { lossWindowMs, minRangeMs } = room;
-  const least = 2 * refreshAliveIntervalMs + callTimeoutMs + lossWindowMs + minRangeMs;
-  if (ttlMs > least) return [];
-  return [
-    `Expected \`leaseTtlMs\` to exceed ${least}, which is 2 x refreshAliveIntervalMs ` +
-      `(${refreshAliveIntervalMs}) + callTimeoutMs (${callTimeoutMs}) + the time a failover ` +
-      `takes (${lossWindowMs}) + the shortest range worth leasing (${minRangeMs}: 1000 and what ` +
-      `units of the layout cut off, or 0 without a registry), got ${format(ttlMs)}.`,
-  ];
-}
-
-/** A new registry gives exact times after one quarantine; a start that waits must last longer. */
-function waitFaults(options: LeaseOptions, { lossWindowMs }: LeaseRoom): string[] {
-  const least = options.ttlMs + lossWindowMs;
-  if (options.onFreshRegistry !== 'wait' || options.startTimeoutMs > least) return [];
-  return [
-    `Expected \`startTimeoutMs\` to exceed ${least} with \`onFreshRegistry: 'wait'\`, which is ` +
-      `leaseTtlMs (${options.ttlMs}) + the time a failover takes (${lossWindowMs}), got ` +
-      `${format(options.startTimeoutMs)}.`,
-  ];
+  const { ttlMs, reserveMs, refreshAliveIntervalMs, callTimeoutMs, startTimeoutMs } = options;
+  const faults: string[] = [];
+  if (reserveMs >= ttlMs) {
+    faults.push(
+      `Expected \`reserveMs\` to be less than \`leaseTtlMs\` (${ttlMs}), got ${format(reserveMs)}.`,
+    );
+  }
+  const leastMs = 2 * refreshAliveIntervalMs + callTimeoutMs + lossWindowMs + minRangeMs;
+  if (ttlMs <= leastMs) {
+    faults.push(
+      `Expected \`leaseTtlMs\` to exceed ${leastMs}, which is 2 x refreshAliveIntervalMs ` +
+        `(${refreshAliveIntervalMs}) + callTimeoutMs (${callTimeoutMs}) + the time a failover ` +
+        `takes (${lossWindowMs}) + the shortest range worth leasing (${minRangeMs}: 1000 and what ` +
+        `units of the layout cut off, or 0 without a registry), got ${format(ttlMs)}.`,
+    );
+  }
+  // A new registry gives exact times after one quarantine; a start that waits must last longer.
+  const freshMs = ttlMs + lossWindowMs;
+  if (options.onFreshRegistry === 'wait' && startTimeoutMs <= freshMs) {
+    faults.push(
+      `Expected \`startTimeoutMs\` to exceed ${freshMs} with \`onFreshRegistry: 'wait'\`, which ` +
+        `is leaseTtlMs (${ttlMs}) + the time a failover takes (${lossWindowMs}), got ` +
+        `${format(startTimeoutMs)}.`,
+    );
+  }
+  return faults;
 }

@@ -77,10 +77,8 @@ export interface RegionParts extends RegionPlan {
   readonly identity: ProcessIdentity;
   readonly timers: Timers;
   readonly random: () => number;
-  /** The name of the registry of worker IDs, from its last grant. */
-  readonly incarnation: () => string | undefined;
-  /** The ends of this process's ranges and of its registry's, and the clock of the IDs. */
-  readonly range: () => Pick<Keeper, 'endMs' | 'terms' | 'nowMs'>;
+  /** Has the name of the registry of worker IDs, the ends of ranges, and the clock of the IDs. */
+  readonly keeper: Pick<Keeper, 'incarnation' | 'endMs' | 'terms' | 'nowMs'>;
   readonly report: (level: 'log' | 'warn' | 'error', text: string) => void;
 }
 
@@ -172,7 +170,16 @@ export class RegionClaim {
       const isNear = outcome.status === 'wait' && outcome.waitMs <= AGAIN_MS;
       const isOver = waitedMs >= limitMs || !(isNear || refusal !== undefined);
       // A missing response after a refusal does not allow the start.
-      if (isOver && refusal !== undefined) throw regionTaken(refusal, number);
+      if (isOver && refusal !== undefined) {
+        throw new SnowflakeError(
+          'REGION_TAKEN',
+          `${refusal} Ids of both regions could be equal, so this process did not start. Give ` +
+            `this region a number of its own in \`workerFields\`: snowflake regions lists those ` +
+            `in use. If it is the same region with a new registry, stop what still runs with the ` +
+            `old one and start again.`,
+          { details: { number } },
+        );
+      }
       if (isOver) return this.note(outcome, CLAIM_TTL_MS);
       stepMs = isNear ? Math.max(1, outcome.waitMs) : AGAIN_MS;
       await pause(timers, stepMs, this.stopping.signal);
@@ -207,9 +214,9 @@ export class RegionClaim {
 
   private async ask(): Promise<Outcome> {
     // No ID has a time after that end, and IDs of the number's next holder begin after it.
-    const { endMs = -Infinity, nowMs } = this.parts.range();
+    const { endMs = -Infinity, nowMs } = this.parts.keeper;
     if (endMs <= nowMs) return { status: 'idle' };
-    const incarnation = this.parts.incarnation() ?? this.incarnation;
+    const incarnation = this.parts.keeper.incarnation ?? this.incarnation;
     if (incarnation === undefined) return { status: 'silent', reason: NO_INCARNATION };
     this.incarnation = incarnation;
     this.names.add(incarnation);
@@ -233,7 +240,7 @@ export class RegionClaim {
     const isOf = (name: string) => record?.holder?.application.endsWith(markOf(name)) === true;
     const { ceilingMs = 0, freeInMs = 0 } = record ?? {};
     // The clock of the IDs belongs to another store, so it is used only if no claim shows the time.
-    const nowMs = freeInMs > 0 ? ceilingMs - freeInMs : this.parts.range().nowMs;
+    const nowMs = freeInMs > 0 ? ceilingMs - freeInMs : this.parts.keeper.nowMs;
     const ttlMs = this.ttlAt(nowMs);
     // A check of a recent claim needs no write, which would otherwise hit one row from all
     // processes.
@@ -262,7 +269,7 @@ export class RegionClaim {
 
   /** Returns a ttl with which a claim lasts beyond the last range and the next checks. */
   private ttlAt(nowMs: number): number {
-    const { endMs = 0, terms } = this.parts.range();
+    const { endMs = 0, terms } = this.parts.keeper;
     const beyondMs = Math.ceil(Math.max(endMs, terms?.furthestMs ?? 0) - nowMs);
     return Math.min(Math.max(0, beyondMs), BEYOND_MS_MAX) + CLAIM_TTL_MS;
   }
@@ -312,7 +319,11 @@ export class RegionClaim {
         return this.become('conflict', this.otherRegions(outcome.theirs).message);
       case 'wait':
         this.refusedMs = undefined;
-        return this.silent(newText(outcome.waitMs), elapsedMs);
+        return this.silent(
+          `The registry of regions is new or has lost data, and grants numbers in ` +
+            `${outcome.waitMs} ms.`,
+          elapsedMs,
+        );
       case 'idle':
         this.refusedMs = undefined;
         return this.silent(NO_RANGE, elapsedMs);
@@ -348,13 +359,10 @@ export class RegionClaim {
     const isNews = state !== this.state || this.message === NOT_ASKED;
     this.state = state;
     this.message = reason === undefined ? undefined : messageOf(state, this.parts.number, reason);
-    if (isNews) this.parts.report(LEVELS[state], this.message ?? this.claimedText());
-  }
-
-  private claimedText(): string {
-    const { number, support } = this.parts;
+    const { number, support, report } = this.parts;
     const { location = 'the registry of regions' } = support;
-    return `Region number ${number} is claimed in ${location}.`;
+    const claimedText = `Region number ${number} is claimed in ${location}.`;
+    if (isNews) report(LEVELS[state], this.message ?? claimedText);
   }
 
   private takenText({ holder, untilMs }: Refused): string {
@@ -385,10 +393,6 @@ function utcText(ms: number): string {
   return Number.isNaN(date.getTime()) ? `${ms} ms` : date.toISOString();
 }
 
-function newText(waitMs: number): string {
-  return `The registry of regions is new or has lost data, and grants numbers in ${waitMs} ms.`;
-}
-
 function messageOf(state: RegionStatus['state'], number: number, reason: string): string {
   if (state === 'unchecked') {
     return `It is not checked whether another region has the number ${number}. ${reason}`;
@@ -404,8 +408,11 @@ function outcomeOf(answer: LeaseAnswer, record: WorkerRecord | undefined): Outco
   switch (answer.status) {
     case 'ok':
       return { status: 'claimed' };
-    case 'none-free':
-      return { status: 'refused', holder: record?.holder, untilMs: untilOf(answer, record) };
+    case 'none-free': {
+      const { nowMs, waitMs } = answer;
+      const untilMs = nowMs === undefined ? record?.ceilingMs : nowMs + waitMs;
+      return { status: 'refused', holder: record?.holder, untilMs };
+    }
     case 'wait':
       return answer;
     case 'layout-mismatch':
@@ -415,20 +422,4 @@ function outcomeOf(answer: LeaseAnswer, record: WorkerRecord | undefined): Outco
     default:
       return { status: 'silent', reason: `The registry of regions answered '${answer.status}'.` };
   }
-}
-
-function regionTaken(text: string, number: number): SnowflakeError {
-  return new SnowflakeError(
-    'REGION_TAKEN',
-    `${text} Ids of both regions could be equal, so this process did not start. Give this region ` +
-      `a number of its own in \`workerFields\`: snowflake regions lists those in use. If it is ` +
-      `the same region with a new registry, stop what still runs with the old one and start again.`,
-    { details: { number } },
-  );
-}
-
-type NoneFree = Extract<LeaseAnswer, { readonly status: 'none-free' }>;
-
-function untilOf({ nowMs, waitMs }: NoneFree, record?: WorkerRecord): number | undefined {
-  return nowMs === undefined ? record?.ceilingMs : nowMs + waitMs;
 }

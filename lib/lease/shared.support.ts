@@ -2,14 +2,13 @@
  * Replaces a support in a thread that shares another thread's lease. It leases nothing, and only
  * passes the shared lease to the lease window.
  */
-import type { AnchoredClock } from '../core/window/window-memory.js';
 import { isSharedLease, notShared, type SharedLease } from '../core/window/shared-lease.js';
-import type { LeaseWindow } from '../core/window/lease-window.js';
 import { SnowflakeError } from '../errors.js';
-import { pause, type Timers } from '../time/timers.js';
+import { pause } from '../time/timers.js';
 import type { IDistributedSupport, LeaseAnswer } from './distributed-support.js';
 import { stateOf, type LeaseState } from './held-lease.js';
-import type { Keeper } from './keeper.js';
+import type { Keeper, KeeperParts } from './keeper.js';
+import type { LeaseOptions } from './lease-options.js';
 import { stopped } from './lease-texts.js';
 
 export class SharedLeaseSupport implements IDistributedSupport {
@@ -44,14 +43,6 @@ function nothingLeased(): SnowflakeError {
  * lease renews and releases it.
  */
 
-interface SharedLeaseParts {
-  readonly window: LeaseWindow;
-  readonly clock: AnchoredClock;
-  readonly timers: Timers;
-  readonly startTimeoutMs: number;
-  readonly onNews: (text: string) => void;
-}
-
 const LOOK_AGAIN_MS = 20;
 /** A wait that takes longer is in the log. */
 const SILENT_MS = 5000;
@@ -64,7 +55,11 @@ export class SharedLeaseKeeper implements Keeper {
   readonly incarnation = undefined;
   private hasStopped = false;
 
-  constructor(private readonly parts: SharedLeaseParts) {}
+  constructor(
+    private readonly parts: Pick<KeeperParts, 'window' | 'idClock' | 'timers' | 'onNews'> & {
+      readonly options: Pick<LeaseOptions, 'startTimeoutMs'>;
+    },
+  ) {}
 
   get state(): LeaseState {
     if (this.hasStopped) return 'released';
@@ -83,19 +78,19 @@ export class SharedLeaseKeeper implements Keeper {
   }
 
   get clockSkewMs(): number {
-    return this.parts.clock.offsetMs;
+    return this.parts.idClock.offsetMs;
   }
 
   get nowMs(): number {
-    return this.parts.clock.now();
+    return this.parts.idClock.now();
   }
 
   /** Waits until the other thread holds a worker ID. */
   async start(): Promise<void> {
-    const { window, timers, startTimeoutMs, onNews } = this.parts;
+    const { window, timers, options, onNews } = this.parts;
     for (let waitedMs = 0; window.current === undefined; waitedMs += LOOK_AGAIN_MS) {
       if (window.isClosed) throw stopped();
-      if (waitedMs >= startTimeoutMs) throw noLease(waitedMs);
+      if (waitedMs >= options.startTimeoutMs) throw noLease(waitedMs);
       if (waitedMs === SILENT_MS) onNews(`${noLease(waitedMs).message} The start still waits.`);
       await pause(timers, LOOK_AGAIN_MS);
     }

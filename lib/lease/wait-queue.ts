@@ -6,6 +6,7 @@
  * once.
  */
 import { checkedCount, type CallFields, type IdSource } from '../core/generator/id-source.js';
+import type { LeaseWindow } from '../core/window/lease-window.js';
 import { isSnowflakeError } from '../errors.js';
 import { BySignal, turn, type TimerHandle, type Timers } from '../time/timers.js';
 export interface WaitOptions {
@@ -38,8 +39,8 @@ export class WaitQueue {
   constructor(
     private readonly source: Pick<IdSource, 'nextIdAtOnce'>,
     private readonly timers: Timers,
-    /** Resolves after a change by another thread; undefined without other threads. */
-    private readonly changeElsewhere: () => Promise<unknown> | undefined = () => undefined,
+    /** Other threads may change it. */
+    private readonly window?: Pick<LeaseWindow, 'sharedMemory' | 'signals'>,
   ) {}
 
   /**
@@ -135,12 +136,10 @@ export class WaitQueue {
 
   /** Another thread's changes wake the queue while a caller waits. */
   private async listen(): Promise<void> {
-    if (this.isListening) return;
+    if (this.isListening || this.window?.sharedMemory === undefined) return;
     this.isListening = true;
     while (this.callers.size > 0) {
-      const change = this.changeElsewhere();
-      if (change === undefined) break;
-      await change;
+      await this.window.signals.untilChange();
       this.wake();
     }
     this.isListening = false;

@@ -8,13 +8,11 @@
 import { Logger } from '@nestjs/common';
 import { monotonicClock } from '../core/clock.js';
 import { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
-import { WindowWords, type AnchoredClock } from '../core/window/window-memory.js';
+import { WindowWords } from '../core/window/window-memory.js';
 import { joinWindow, shareWindow } from '../core/window/shared-lease.js';
 import { LeaseWindow } from '../core/window/lease-window.js';
-import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { OpenGenerator } from '../generator.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
-import type { LeaseState } from '../lease/held-lease.js';
 import type { Keeper, LeaseChange, WorkerIdChange } from '../lease/keeper.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { minRangeMsOf } from '../lease/lease-options.js';
@@ -45,7 +43,7 @@ export interface Engine {
   readonly location: string;
   /** The length of a lease; absent without a worker ID. */
   readonly leaseTtlMs?: number | undefined;
-  /** Logs advice for the operator. */
+  /** Logs advice for the operator once, in the background. */
   advise(): Promise<void>;
   /** Closes the connections of an engine that never started. */
   close(): Promise<void>;
@@ -79,7 +77,7 @@ export function generatorEngine(
     log,
     lazy,
     location,
-    advise: async () => log.warnOf(await generator.advice()),
+    advise: async () => log.warn(...(await generator.advice())),
     close: () => generator.stop(),
   };
 }
@@ -89,21 +87,48 @@ export function workerEngine(
   support: IDistributedSupport,
   name: string | undefined,
 ): WorkerEngine {
-  const { clock, timers, sequenceStart, workerIds, layout } = config;
+  const { clock, timers, sequenceStart, workerIds, layout, lease } = config;
   const aheadMsMax = config.aheadMsMax ?? (support.isVolatile === true ? 0 : undefined);
   const log = new GeneratorLog(name);
   const identity = systemIdentity(config.application);
   // The injected support may differ from the support in the options.
-  const window = windowOf(support, config);
+  const joined = sharedIn(support);
+  const memory = config.sharesLease ? WindowWords.shared() : undefined;
+  const window =
+    joined === undefined ? new LeaseWindow(layout, lease.reserveMs, memory) : joinWindow(joined);
   const idClock = window.anchored(clock);
-  const keeper = keeperOf(support, config, { window, idClock, identity, log });
+  const { random } = Math;
+  const onNews = (text: string) => log.warn(text);
+  const parts = { window, idClock, timers, options: lease, onNews };
+  const keeper =
+    joined === undefined
+      ? new LeaseKeeper({
+          ...parts,
+          support: closedAfterLastCall(support),
+          aheadMsMax: config.aheadMsMax,
+          terms: {
+            fingerprint: layout.fingerprint,
+            ttlMs: lease.ttlMs,
+            minRangeMs: minRangeMsOf(layout.unitMs),
+            quarantineMs: 0,
+          },
+          workerIds,
+          identity,
+          hostClock: clock,
+          monotonicClock,
+          random,
+          onChange: (change) => log.change(change),
+          onWorkerIdChange: (change) => void tell(config.onWorkerIdChange, change, log),
+        })
+      : new SharedLeaseKeeper(parts);
   const generator = new SnowflakeGenerator(window, { clock: idClock, aheadMsMax, sequenceStart });
-  const shared = shareWindow(window, { aheadMsMax, sequenceStart });
-  const line = new WaitQueue(generator, timers, () => changeElsewhere(window));
+  const line = new WaitQueue(generator, timers, window);
   window.onChange = () => line.wake();
   // If a test overrides the support, no region number is claimed.
+  const plan = support === config.support ? config.region : undefined;
+  const report = log.write.bind(log);
   const region =
-    support === config.support ? regionOf(config, { keeper, identity, log }) : undefined;
+    plan && new RegionClaim({ ...plan, lease, timers, identity, keeper, random, report });
   const space = spaceOf(support, config, name);
   const status = () =>
     statusOf(generator, keeper, { space, region: region?.status, statement: support.statement });
@@ -113,9 +138,13 @@ export function workerEngine(
     status,
     line: early,
     layout,
-    shared,
+    shared: shareWindow(window, { aheadMsMax, sequenceStart }),
+    // During a move, each layout and each of two stores has only some of the worker IDs.
     get workerIds() {
-      return leasable(workerIds, layout.fingerprint, keeper);
+      const { min: workerIdMin, max: workerIdMax } = workerIds;
+      const admitted = admittedSpan(keeper.terms?.layouts ?? '', layout.fingerprint, keeper.nowMs);
+      const span = commonSpan({ workerIdMin, workerIdMax }, admitted);
+      return span === undefined ? workerIds : { min: span.workerIdMin, max: span.workerIdMax };
     },
   });
   return {
@@ -126,15 +155,15 @@ export function workerEngine(
     log,
     region,
     lazy: config.lazy,
-    leaseTtlMs: config.lease.ttlMs,
+    leaseTtlMs: lease.ttlMs,
     get location() {
       return locationOf(support);
     },
     advise: async () => {
-      log.say(`Worker ids come from ${locationOf(support)}.`);
-      log.warnOf([layout.warningAt(clock.now()) ?? []].flat());
+      log.write('log', `Worker ids come from ${locationOf(support)}.`);
+      log.warn(...[layout.warningAt(clock.now()) ?? []].flat());
       const advice: unknown = await support.advice?.();
-      if (Array.isArray(advice)) log.warnOf(advice.map(String));
+      if (Array.isArray(advice)) log.warn(...advice.map(String));
     },
     close: async () => support.close?.(),
   };
@@ -154,85 +183,7 @@ function spaceOf(
   return `${namespace === 'default' ? own : namespace}${isAll ? '' : `[${min}-${max}]`}`;
 }
 
-/** During a move, each layout and each of two stores has only some of the worker IDs. */
-function leasable(
-  { min, max }: WorkerIdRange,
-  fingerprint: string,
-  { terms, nowMs }: Keeper,
-): WorkerIdRange {
-  const admitted = admittedSpan(terms?.layouts ?? '', fingerprint, nowMs);
-  const span = commonSpan({ workerIdMin: min, workerIdMax: max }, admitted);
-  return span === undefined ? { min, max } : { min: span.workerIdMin, max: span.workerIdMax };
-}
-
 const locationOf = (support: IDistributedSupport) => support.location ?? support.constructor.name;
-
-function regionOf(
-  { region, lease, timers }: SnowflakeConfig,
-  { keeper, identity, log }: Pick<WorkerEngine, 'keeper' | 'identity' | 'log'>,
-): RegionClaim | undefined {
-  if (region === undefined) return undefined;
-  const incarnation = () => keeper.incarnation;
-  const report = log.write.bind(log);
-  const parts = { ...region, lease, timers, identity, incarnation, range: () => keeper, report };
-  return new RegionClaim({ ...parts, random: Math.random });
-}
-
-function changeElsewhere({ sharedMemory, signals }: LeaseWindow): Promise<void> | undefined {
-  return sharedMemory === undefined ? undefined : signals.untilChange(signals.changeCount);
-}
-
-function windowOf(
-  support: IDistributedSupport,
-  { layout, lease, sharesLease }: SnowflakeConfig,
-): LeaseWindow {
-  const shared = sharedIn(support);
-  if (shared !== undefined) return joinWindow(shared);
-  return new LeaseWindow(layout, lease.reserveMs, sharesLease ? WindowWords.shared() : undefined);
-}
-
-interface KeeperContext {
-  readonly window: LeaseWindow;
-  readonly idClock: AnchoredClock;
-  readonly identity: ProcessIdentity;
-  readonly log: GeneratorLog;
-}
-
-function keeperOf(
-  support: IDistributedSupport,
-  config: SnowflakeConfig,
-  context: KeeperContext,
-): Keeper {
-  const { layout, lease, clock, timers, workerIds, aheadMsMax, onWorkerIdChange } = config;
-  const { window, idClock, identity, log } = context;
-  if (sharedIn(support) !== undefined) {
-    const { startTimeoutMs } = lease;
-    const onNews = log.warn.bind(log);
-    return new SharedLeaseKeeper({ window, clock: idClock, timers, startTimeoutMs, onNews });
-  }
-  return new LeaseKeeper({
-    support: closedAfterLastCall(support),
-    window,
-    options: lease,
-    aheadMsMax,
-    terms: {
-      fingerprint: layout.fingerprint,
-      ttlMs: lease.ttlMs,
-      minRangeMs: minRangeMsOf(layout.unitMs),
-      quarantineMs: 0,
-    },
-    workerIds,
-    identity,
-    hostClock: clock,
-    monotonicClock,
-    idClock,
-    timers,
-    random: Math.random,
-    onChange: (change) => log.change(change),
-    onNews: (text) => log.warn(text),
-    onWorkerIdChange: (change) => void tell(onWorkerIdChange, change, log),
-  });
-}
 
 /** An error of the application's function affects no ID and no lease. */
 async function tell(
@@ -254,11 +205,6 @@ async function tell(
  * configuration contains them. If a logger throws, the line becomes a warning of Node instead.
  */
 
-/** A change of state, with or without a lease. */
-type Change = Omit<LeaseChange, 'workerId'> & Partial<LeaseChange>;
-
-type Level = 'log' | 'warn' | 'error';
-
 export class GeneratorLog {
   private readonly logger: Logger;
 
@@ -267,24 +213,19 @@ export class GeneratorLog {
   }
 
   /** A warning if an operator should check something, an error if IDs stop. */
-  change({ from, to, workerId, reason }: Change): void {
+  change({ from, to, workerId, reason }: Omit<LeaseChange, 'workerId'> & Partial<LeaseChange>) {
     const who = workerId === undefined ? '' : `Worker id ${workerId}: `;
-    this.write(levelOf(from, to), `${who}${from} -> ${to}. ${reason}`);
+    const isOver = to === 'exhausted' || (to === 'unassigned' && from !== 'released');
+    const isWell = to === 'active' || to === 'released';
+    const level = isOver ? 'error' : isWell ? 'log' : 'warn';
+    this.write(level, `${who}${from} -> ${to}. ${reason}`);
   }
 
-  say(text: string): void {
-    this.write('log', text);
+  warn(...texts: readonly string[]): void {
+    for (const text of texts) this.write('warn', text);
   }
 
-  warn(text: string): void {
-    this.write('warn', text);
-  }
-
-  warnOf(texts: readonly string[]): void {
-    for (const text of texts) this.warn(text);
-  }
-
-  write(level: Level, text: string): void {
+  write(level: 'log' | 'warn' | 'error', text: string): void {
     const line = printable(text);
     try {
       this.logger[level](line);
@@ -292,9 +233,4 @@ export class GeneratorLog {
       process.emitWarning(`${line} (The application's logger threw an error.)`, 'Snowflake');
     }
   }
-}
-
-function levelOf(from: LeaseState, to: LeaseState): Level {
-  if (to === 'exhausted' || (to === 'unassigned' && from !== 'released')) return 'error';
-  return to === 'active' || to === 'released' ? 'log' : 'warn';
 }

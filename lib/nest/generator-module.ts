@@ -10,7 +10,7 @@ import { readOptions } from '../options.js';
 import { generatorEngine, type Engine } from './engine.js';
 import { buildModule, ENGINE, MODULES, provide, twiceFaults } from './providers.js';
 import { applicationName, GENERATOR_OPTIONS, type GeneratorOptions } from './generator-options.js';
-import { closeQuietly, faultsOf, invalid, noOptions } from './resolve-support.js';
+import { closeQuietly, invalid, made, noOptions } from './resolve-support.js';
 import { runAlone, type RunningSnowflake } from './start-snowflake.js';
 import { SNOWFLAKE_OPTIONS } from './tokens.js';
 
@@ -36,13 +36,8 @@ async function openEngine<Options>(
   const read = readOptions(own, GENERATOR_OPTIONS, 'A generator');
   faults.push(...read.faults);
   const environment = { ...read.terms, application: application ?? applicationName() };
-  let generator: OpenGenerator | undefined;
-  try {
-    const terms = { ...environment, random: Math.random };
-    generator = await opener.open(options as unknown as Options, terms);
-  } catch (error) {
-    faults.push(...faultsOf(error));
-  }
+  const terms = { ...environment, random: Math.random };
+  const generator = await made(() => opener.open(options as unknown as Options, terms), faults);
   if (generator !== undefined && faults.length === 0) {
     return generatorEngine(generator, environment, name);
   }

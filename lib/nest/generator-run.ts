@@ -34,22 +34,26 @@ export class GeneratorRun {
 
   /** @param instances the providers to pass to integrations; called once the lease is held */
   async start(instances: () => readonly unknown[]): Promise<void> {
-    const { name, idMaker, engine } = this.parts;
+    const { name, idMaker, engine, refreshAlive } = this.parts;
+    const isFake = isReplaced(this.parts);
     engine.early.begin();
     try {
-      if (!this.isReplaced) await this.lease();
+      if (!isFake) await this.lease();
       if (this.stopping !== undefined) throw stopped();
       addIdMaker(name, idMaker);
       const providers = instances();
       for (const integration of integrations) integration(providers);
-      if (this.isReplaced) return this.warnInProduction();
-      this.parts.refreshAlive?.start();
+      // A fake is right in a test and dangerous in production.
+      if (isFake && process.env['NODE_ENV'] === 'production') engine.log.warn(REPLACED);
+      if (isFake) return;
+      refreshAlive?.start();
       engine.region?.watch();
     } catch (error) {
       await this.stop();
       throw error;
     }
-    void this.advise();
+    // Advice is optional: the renewals report an unreachable store.
+    engine.advise().catch(() => undefined);
   }
 
   /** Nest's scheduler ends its jobs before the shutdown is over; renewals continue without it. */
@@ -60,10 +64,6 @@ export class GeneratorRun {
   /** Never throws: an error on closing is logged. Further calls have no effect. */
   stop(): Promise<void> {
     return (this.stopping ??= this.end());
-  }
-
-  private get isReplaced(): boolean {
-    return isReplaced(this.parts);
   }
 
   private async lease(): Promise<void> {
@@ -80,23 +80,9 @@ export class GeneratorRun {
     removeIdMaker(idMaker);
     try {
       await engine.region?.stop();
-      await (this.isReplaced ? engine.close() : engine.keeper.stop());
+      await (isReplaced(this.parts) ? engine.close() : engine.keeper.stop());
     } catch (error) {
       engine.log.warn(`The support could not be closed: ${errorText(error)}`);
-    }
-  }
-
-  /** A fake is right in a test and dangerous in production. */
-  private warnInProduction(): void {
-    if (process.env['NODE_ENV'] === 'production') this.parts.engine.log.warn(REPLACED);
-  }
-
-  /** Logs advice for the operator once, in the background. */
-  private async advise(): Promise<void> {
-    try {
-      await this.parts.engine.advise();
-    } catch {
-      // Advice is optional: the renewals report an unreachable store.
     }
   }
 }

@@ -140,8 +140,12 @@ export class IdMaker {
   get sharedLease(): SharedLease {
     const { shared, workerIds } = this.parts;
     if (workerIds === undefined) throw withoutWorkerId('sharedLease');
-    if (shared === undefined) throw notShareable();
-    return shared;
+    if (shared !== undefined) return shared;
+    throw new SnowflakeError(
+      'CONFIG_INVALID',
+      'The lease of this generator is not in shared memory. Give SnowflakeModule the option ' +
+        '`sharesLease: true`.',
+    );
   }
 
   /** @throws SnowflakeError CONFIG_INVALID if IDs are plain numbers. */
@@ -179,14 +183,6 @@ function without(wanted: string, reason: string): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
     `The ids of this generator ${reason}, so its IdMaker has no \`${wanted}\`.`,
-  );
-}
-
-function notShareable(): SnowflakeError {
-  return new SnowflakeError(
-    'CONFIG_INVALID',
-    'The lease of this generator is not in shared memory. Give SnowflakeModule the option ' +
-      '`sharesLease: true`.',
   );
 }
 
@@ -270,8 +266,19 @@ export function statusOf(
   keeper: Keeper,
   { space, region, statement }: Pick<LeaseStatus, 'space' | 'region' | 'statement'> = {},
 ): WorkerStatus {
-  const worker = workerStatus(generator, keeper);
-  const { incarnation, renewals, terms } = keeper;
+  const { endMs, incarnation, renewals, terms } = keeper;
+  const worker: WorkerIdStatus = {
+    state: keeper.state,
+    workerId: keeper.workerId,
+    leaseEndsAt: endMs === undefined || endMs === Infinity ? undefined : new Date(endMs),
+    clockSkewMs: keeper.clockSkewMs,
+    issuedCount: generator.issuedCount,
+    waitCount: generator.waitCount,
+    rollbackCount: generator.rollbackCount,
+    readAt: new Date(keeper.nowMs),
+    aheadMs: generator.aheadMs,
+    idsLeft: generator.idsLeft,
+  };
   const storeMove = storeMoveIn(terms?.layouts ?? '');
   if (renewals === undefined) {
     return { kind: 'shared', ...worker, incarnation: undefined, renewals: undefined };
@@ -286,22 +293,6 @@ export function statusOf(
     ...(region && { region }),
     ...(statement !== undefined && { statement: formatName(statement) }),
     renewals: renewals.status,
-  };
-}
-
-function workerStatus(generator: SnowflakeGenerator, keeper: Keeper): WorkerIdStatus {
-  const { endMs } = keeper;
-  return {
-    state: keeper.state,
-    workerId: keeper.workerId,
-    leaseEndsAt: endMs === undefined || endMs === Infinity ? undefined : new Date(endMs),
-    clockSkewMs: keeper.clockSkewMs,
-    issuedCount: generator.issuedCount,
-    waitCount: generator.waitCount,
-    rollbackCount: generator.rollbackCount,
-    readAt: new Date(keeper.nowMs),
-    aheadMs: generator.aheadMs,
-    idsLeft: generator.idsLeft,
   };
 }
 

@@ -33,7 +33,11 @@ export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnAppl
       );
     } catch (error) {
       // An application that failed to start may never be closed.
-      await Promise.all(this.ofApplication().map((lifecycle) => lifecycle.onApplicationShutdown()));
+      const all = this.discovery
+        .getProviders()
+        .filter(({ token }) => token === SNOWFLAKE_LIFECYCLE);
+      const lifecycles = all.map(({ instance }) => instance as SnowflakeLifecycle);
+      await Promise.all(lifecycles.map((lifecycle) => lifecycle.onApplicationShutdown()));
       throw error;
     }
   }
@@ -45,13 +49,6 @@ export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnAppl
 
   onApplicationShutdown(): Promise<void> {
     return this.run.stop();
-  }
-
-  private ofApplication(): SnowflakeLifecycle[] {
-    return this.discovery
-      .getProviders()
-      .filter(({ token }) => token === SNOWFLAKE_LIFECYCLE)
-      .map(({ instance }) => instance as SnowflakeLifecycle);
   }
 }
 

@@ -50,8 +50,23 @@ export function buildModule<Options, FactoryMethod extends string>(
   return base
     .setExtras<SnowflakeModuleExtras>({ isGlobal: true, name: undefined }, (definition, extras) => {
       const { providers, parts = {} } = ownOf(extras.name);
-      const tokens = { idMaker: getIdMakerToken(extras.name), ...parts };
-      const run = runProviders(extras.name, { engine: ENGINE, ...tokens });
+      const { name } = extras;
+      const tokens = { idMaker: getIdMakerToken(name), ...parts };
+      const keys = ['engine', ...Object.keys(tokens)];
+      const run = [
+        provide(tokens.idMaker, (engine: Engine) => engine.idMaker, [ENGINE]),
+        provide(
+          SNOWFLAKE_RUN_PARTS,
+          (...given) => ({ name, ...Object.fromEntries(keys.map((key, at) => [key, given[at]])) }),
+          [ENGINE, ...Object.values(tokens)],
+        ),
+        provide(
+          SNOWFLAKE_LIFECYCLE,
+          (given: RunParts, discovery: DiscoveryService, modules?: ModulesContainer) =>
+            new SnowflakeLifecycle(given, discovery, modules),
+          [SNOWFLAKE_RUN_PARTS, DiscoveryService, MODULES],
+        ),
+      ];
       return completed(definition, extras, [...providers, ...run], Object.values(tokens));
     })
     .build();
@@ -80,27 +95,6 @@ export function completed(
     providers: [...(definition.providers ?? []), ...providers],
     exports: exported,
   };
-}
-
-function runProviders(
-  name: string | undefined,
-  tokens: Readonly<Record<'engine' | 'idMaker', InjectionToken>>,
-): Provider[] {
-  const keys = Object.keys(tokens);
-  return [
-    provide(tokens.idMaker, (engine: Engine) => engine.idMaker, [ENGINE]),
-    provide(
-      SNOWFLAKE_RUN_PARTS,
-      (...parts) => ({ name, ...Object.fromEntries(keys.map((key, at) => [key, parts[at]])) }),
-      Object.values(tokens),
-    ),
-    provide(
-      SNOWFLAKE_LIFECYCLE,
-      (parts: RunParts, discovery: DiscoveryService, modules?: ModulesContainer) =>
-        new SnowflakeLifecycle(parts, discovery, modules),
-      [SNOWFLAKE_RUN_PARTS, DiscoveryService, MODULES],
-    ),
-  ];
 }
 
 /** With the same token for two generators, the injected one would be arbitrary. */

@@ -14,13 +14,7 @@ import { isSharedLease, sharedLayout, type SharedLease } from '../core/window/sh
 import type { WorkerIdClaim, WorkerIdSource } from '../lease/static.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { WorkerIdChange } from '../lease/keeper.js';
-import {
-  LEASE,
-  minRangeMsOf,
-  relationFaults,
-  type LeaseOptions,
-  type LeaseRoom,
-} from '../lease/lease-options.js';
+import { LEASE, minRangeMsOf, relationFaults, type LeaseOptions } from '../lease/lease-options.js';
 import type { RegionPlan } from '../lease/region-claim.js';
 import { format } from '../messages.js';
 import { later, readOptions, typed, whole, type OptionTable } from '../options.js';
@@ -29,8 +23,8 @@ import type { Timers } from '../time/timers.js';
 import { applicationName, GENERATOR_OPTIONS } from './generator-options.js';
 import {
   closeQuietly,
-  faultsOf,
   invalid,
+  made,
   noOptions,
   openSupports,
   SCHEDULER_FAULT,
@@ -130,8 +124,9 @@ export async function resolveOptions(
     throw invalid([...faults, noOptions(options, "support: 'redis://host:6379?namespace=shop'")]);
   const { terms, faults: own } = readOptions(options, MODULE_OPTIONS, 'SnowflakeModule');
   const shared = isSharedLease(options.support) ? options.support : undefined;
-  const layout = parseLayout(options, shared, own);
-  const range = layout && made(() => workerIdRangeOf(layout, options.workerFields), own);
+  const ownLayout = await made(() => givenLayout(options), own);
+  const layout = shared === undefined ? ownLayout : joinLayout(options, shared, ownLayout, own);
+  const range = layout && (await made(() => workerIdRangeOf(layout, options.workerFields), own));
   if (layout !== undefined) own.push(...endFaults(layout, terms.clock));
   const { aheadMsMax = shared?.aheadMsMax, application = applicationName() } = terms;
   const sequenceStart = options.sequenceStart ?? shared?.sequenceStart ?? 'zero';
@@ -144,25 +139,6 @@ export async function resolveOptions(
   await closeQuietly(opened.support);
   await closeQuietly(opened.regions);
   throw invalid(faults);
-}
-
-/** @returns undefined for an invalid layout, whose fault is then reported */
-function made<T>(make: () => T, faults: string[]): T | undefined {
-  try {
-    return make();
-  } catch (error) {
-    faults.push(...faultsOf(error));
-    return undefined;
-  }
-}
-
-function parseLayout(
-  options: SnowflakeModuleOptions,
-  shared: SharedLease | undefined,
-  faults: string[],
-): BitLayout | undefined {
-  const layout = made(() => givenLayout(options), faults);
-  return shared === undefined ? layout : joinLayout(options, shared, layout, faults);
 }
 
 function endFaults(layout: BitLayout, clock: Clock): string[] {
@@ -221,11 +197,21 @@ function joinLayout(
  * @returns undefined if a part is missing; its fault is already reported
  */
 function crossCheck(
-  { layout, range, ...others }: ParsedOptions,
+  {
+    layout,
+    range,
+    ...others
+  }: Omit<SnowflakeConfig, 'support' | 'layout' | 'workerIds' | 'region'> & {
+    readonly layout: BitLayout | undefined;
+    readonly range: WorkerIdRange | undefined;
+  },
   { support, regions }: OpenSupports,
   faults: string[],
 ): SnowflakeConfig | undefined {
-  faults.push(...relationFaults(others.lease, roomOf(support, layout)));
+  // A support without a loss window has no store, so its worker IDs have no lease time.
+  const { lossWindowMs } = support ?? {};
+  const minRangeMs = lossWindowMs === undefined || !layout ? 0 : minRangeMsOf(layout.unitMs);
+  faults.push(...relationFaults(others.lease, { lossWindowMs: lossWindowMs ?? 0, minRangeMs }));
   if (support === undefined || layout === undefined || range === undefined) return undefined;
   const { workerId, takesOver } = support;
   if (workerId !== undefined) {
@@ -275,16 +261,6 @@ function hasRegistry({ lossWindowMs, isVolatile }: IDistributedSupport): boolean
   return lossWindowMs !== undefined && isVolatile !== true;
 }
 
-/** A support without a loss window has no store, so its worker IDs have no lease time. */
-function roomOf(
-  support: IDistributedSupport | undefined,
-  layout: BitLayout | undefined,
-): LeaseRoom {
-  const lossWindowMs = support?.lossWindowMs;
-  if (lossWindowMs === undefined) return { lossWindowMs: 0, minRangeMs: 0 };
-  return { lossWindowMs, minRangeMs: layout === undefined ? 0 : minRangeMsOf(layout.unitMs) };
-}
-
 /*
  * The result: the complete options of a generator.
  */
@@ -306,9 +282,3 @@ export interface SnowflakeConfig {
   readonly clock: Clock;
   readonly timers: Timers;
 }
-
-/** An invalid part is undefined, and the checks that need it are skipped. */
-type ParsedOptions = Omit<SnowflakeConfig, 'support' | 'layout' | 'workerIds' | 'region'> & {
-  readonly layout: BitLayout | undefined;
-  readonly range: WorkerIdRange | undefined;
-};

@@ -51,17 +51,9 @@ export interface OpenSupports {
 /** @param faults receives the errors */
 export async function openSupports(given: Given, faults: string[]): Promise<OpenSupports> {
   const own = ownSupports(given.supports, faults);
-  const opened = async (open: () => Promise<IDistributedSupport>) => {
-    try {
-      return await open();
-    } catch (error) {
-      faults.push(...faultsOf(error));
-      return undefined;
-    }
-  };
-  const support = await opened(() => givenSupport(given, own));
+  const support = await made(() => givenSupport(given, own), faults);
   if (given.regions === undefined) return { support, regions: undefined };
-  return { support, regions: await opened(() => toSupport(given.regions, own, 'regions')) };
+  return { support, regions: await made(() => toSupport(given.regions, own, 'regions'), faults) };
 }
 
 async function givenSupport(given: Given, own: OwnSupports): Promise<IDistributedSupport> {
@@ -84,20 +76,18 @@ async function claimed(
   of: unknown,
   { given, own }: { readonly given: Given; readonly own: OwnSupports },
 ): Promise<IDistributedSupport> {
-  const [number, registry] = await Promise.allSettled([
-    numberOf(workerId, given),
-    toSupport(of, own),
+  const faults: string[] = [];
+  const registryFaults: string[] = [];
+  const [number, registry] = await Promise.all([
+    made(() => numberOf(workerId, given), faults),
+    made(() => toSupport(of, own), registryFaults),
   ]);
-  const failed = [number, registry].filter(({ status }) => status === 'rejected');
-  try {
-    if (number.status === 'fulfilled' && registry.status === 'fulfilled') {
-      return new ClaimSupport(number.value, registry.value);
-    }
-    throw invalid(failed.flatMap((result) => faultsOf((result as PromiseRejectedResult).reason)));
-  } catch (error) {
-    if (registry.status === 'fulfilled') await closeQuietly(registry.value);
-    throw error;
-  }
+  faults.push(...registryFaults);
+  const hasBoth = faults.length === 0;
+  const claim = hasBoth && (await made(() => new ClaimSupport(number!, registry!), faults));
+  if (claim) return claim;
+  await closeQuietly(registry);
+  throw invalid(faults);
 }
 
 /** A support from the application's own scheme may be open. An error on closing would hide ours. */
@@ -203,6 +193,19 @@ function faultOf(scheme: string, make: unknown): string | undefined {
  * Configuration errors: collected one by one, and thrown together as one CONFIG_INVALID, which also
  * lists them in `details.faults`.
  */
+
+/** @returns undefined for an invalid part, whose faults are then reported */
+export async function made<T>(
+  make: () => T | Promise<T>,
+  faults: string[],
+): Promise<T | undefined> {
+  try {
+    return await make();
+  } catch (error) {
+    faults.push(...faultsOf(error));
+    return undefined;
+  }
+}
 
 /** The list of faults in an error of this package. */
 export function faultsOf(error: unknown): string[] {

@@ -90,8 +90,7 @@ it('shuts down and claims even if a store fails to close or answers nonsense', a
     identity: systemIdentity('shop'),
     timers: new SettableTime(),
     random: () => 1,
-    incarnation: () => 'a',
-    range: () => ({ endMs: Infinity, terms: undefined, nowMs: 0 }),
+    keeper: { incarnation: 'a', endMs: Infinity, terms: undefined, nowMs: 0 },
     report: (_, text) => void reports.push(text),
   });
   await claim.start();

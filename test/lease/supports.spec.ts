@@ -292,9 +292,9 @@ function sharing(given: Partial<LeaseOptions> = {}, storeAheadMs = 0) {
     const clock = window.anchored(world.time);
     const lease = new SharedLeaseKeeper({
       window,
-      clock,
+      idClock: clock,
       timers: world.time,
-      startTimeoutMs: 10_000,
+      options: { startTimeoutMs: 10_000 },
       onNews: (text) => void news.push(text),
     });
     return { window, lease, generator: new SnowflakeGenerator(window, { clock }) };

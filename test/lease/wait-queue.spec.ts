@@ -22,12 +22,8 @@ function watched(generator: SnowflakeGenerator) {
   return count;
 }
 
-/** The data that another thread changes. */
-const changeIn = ({ sharedMemory, signals }: LeaseWindow) =>
-  sharedMemory === undefined ? undefined : signals.untilChange(signals.changeCount);
-
 function lineOn(world: World, window: LeaseWindow, generator: SnowflakeGenerator) {
-  const line = new WaitQueue(generator, world.time, () => changeIn(window));
+  const line = new WaitQueue(generator, world.time, window);
   window.onChange = () => line.wake();
   const served: number[] = [];
   let number = 0;
@@ -186,9 +182,9 @@ describe('callers in a thread that shares a lease', () => {
     const clock = window.anchored(world.time);
     const lease = new SharedLeaseKeeper({
       window,
-      clock,
+      idClock: clock,
       timers: world.time,
-      startTimeoutMs: 1000,
+      options: { startTimeoutMs: 1000 },
       onNews: () => undefined,
     });
     const generator = new SnowflakeGenerator(window, { clock });

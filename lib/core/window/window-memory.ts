@@ -145,19 +145,15 @@ export class LeaseSignals {
     await Atomics.waitAsync(this.ints, SIGNALS, 0).value;
   }
 
-  /** Counts changes that allow previously refused IDs or refuse them permanently. */
-  get changeCount(): number {
-    return Atomics.load(this.ints, CHANGES);
-  }
-
+  /** Counts a change that allows previously refused IDs or refuses them permanently. */
   announceChange(): void {
     Atomics.add(this.ints, CHANGES, 1);
     Atomics.notify(this.ints, CHANGES);
   }
 
-  /** Resolves once the count of changes exceeds `countSeen`. */
-  async untilChange(countSeen: number): Promise<void> {
-    await Atomics.waitAsync(this.ints, CHANGES, countSeen).value;
+  /** Resolves at the next change. */
+  async untilChange(): Promise<void> {
+    await Atomics.waitAsync(this.ints, CHANGES, Atomics.load(this.ints, CHANGES)).value;
   }
 }
 

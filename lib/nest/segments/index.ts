@@ -12,7 +12,7 @@ import {
 } from '../../counters/segments/segment-options.js';
 import { countersOf } from '../../stores/schemes.js';
 import { generatorModule, startGenerator, type GeneratorOpener } from '../generator-module.js';
-import { closeQuietly, faultsOf } from '../resolve-support.js';
+import { closeQuietly, made } from '../resolve-support.js';
 import type { RunningSnowflake } from '../start-snowflake.js';
 
 import type { GeneratorOptions } from '../generator-options.js';
@@ -49,14 +49,9 @@ const SEGMENTS: GeneratorOpener<SegmentOptions> = {
     const opened: CounterStore[] = [];
     const openStore = async (given: unknown): Promise<unknown> => {
       if (typeof given !== 'string') return given;
-      try {
-        const store = await countersOf(given);
-        opened.push(store);
-        return store;
-      } catch (error) {
-        faults.push(...faultsOf(error));
-        return undefined;
-      }
+      const store = await made(() => countersOf(given), faults);
+      if (store !== undefined) opened.push(store);
+      return store;
     };
     const given = givenStores(options);
     const stores = Array.isArray(given) ? await Promise.all(given.map(openStore)) : given;

@@ -429,8 +429,7 @@ class RegionProcess {
       identity,
       timers,
       random: () => random.next(),
-      incarnation: () => this.keeper.incarnation,
-      range: () => this.keeper,
+      keeper: this.keeper,
       report: (level) => void world.told[level]!++,
     });
   }

@@ -7,7 +7,6 @@
  */
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { plainCause, format } from '../messages.js';
-import { wholeFaults } from '../options.js';
 import { withinLimit, type Limit } from '../time/timers.js';
 import type { LeaseAnswer } from './distributed-support.js';
 
@@ -75,7 +74,8 @@ function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): st
   check('status', isText);
   if (faults.length > 0) return faults;
   if (status === 'ok') {
-    const isWorkerId = (value: unknown) => wholeFaults('workerId', value, [min, max]).length === 0;
+    const isWorkerId = (value: unknown) =>
+      Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
     check('workerId', isWorkerId, `, not an integer from ${min} to ${max}`);
     check('floorMs', isTime);
     check('ceilingMs', isTime);

@@ -195,8 +195,8 @@ const LOCK_RULES = [
       },
       {
         in: 'code',
-        says: '[timed, have, highest, survived].map(',
-        insteadSays: '[at, have, highest, survived].map(',
+        says: '[...times, have, highest].map(',
+        insteadSays: '[at, have, highest].map(',
       },
     ],
   },

@@ -12,8 +12,9 @@ const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedLibrary)\b/;
 
 const WHOLE = new RegExp(
-  '^test/(package/|sample-app/|chaos/cron-fleets|cli/(moves|program)|docs/snippets|' +
-    'lock/(etcd-lock-cluster|fencing)|orm/(by-number|prisma/prisma))',
+  '^test/(package/|sample-app/|chaos/cron-fleets|cli/(moves|partitions|program)|docs/snippets|' +
+    'lock/(etcd-lock-cluster|fencing)|metrics/procedures|nest/bullmq|orm/(by-number|prisma/prisma)|' +
+    'segments/several-stores|stores/regions)',
 );
 const CLIENTS =
   /^test\/(contract\/embedded-sql|stores\/(redis-clients|redis-client-options|ioredis-6))\./;
@@ -37,8 +38,8 @@ const RUNS = new RegExp(
  */
 const KINDS = [
   // The package as installed by users, every block of the documents, the sample app, the command
-  // line, and Prisma. Also clusters and replicas as processes, 100,000 sections under locks, and
-  // pages in a real browser.
+  // line, and Prisma. Also clusters, replicas and regions as processes, 100,000 sections under locks,
+  // partitions, queues, and pages in a real browser.
   { kind: 'e2e', isSlow: true, isOf: (spec) => WHOLE.test(spec.path) || names(BROWSER)(spec) },
   // The store contracts again, by each Redis client and each SQLite.
   { kind: 'clients', isSlow: true, isOf: ({ path }) => CLIENTS.test(path) },

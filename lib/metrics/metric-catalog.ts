@@ -6,7 +6,7 @@
  * others never add it a second time. See docs/operating/monitoring.md for alerts.
  */
 import type { GeneratorState } from '../generator.js';
-import type { LeaseState } from '../lease/held-lease.js';
+import { LEASE_STATES } from '../lease/held-lease.js';
 import type { RenewalOutcome } from '../lease/keeper.js';
 import type { RegionStatus } from '../lease/region-claim.js';
 import type { OnceJobStatus } from '../cron/cron-once.js';
@@ -22,17 +22,15 @@ import {
   type ReaderOf,
 } from './metric.js';
 
-type Facts<Reading> = Pick<MetricOf<Reading>, 'labels' | 'asksStore' | 'durations'> &
-  Partial<Pick<MetricOf<Reading>, 'unit' | 'kind'>>;
-type Row<Reading> = Facts<Reading> &
-  Pick<MetricOf<Reading>, 'kind' | 'aggregator' | 'help' | 'read'>;
+type Row<Reading> = Omit<MetricOf<Reading>, 'prometheus' | 'openTelemetry' | 'unit'> &
+  Partial<Pick<MetricOf<Reading>, 'unit'>>;
 
 const rowOf =
   (kind: MetricOf<never>['kind'], aggregator: MetricOf<never>['aggregator']) =>
   <Reading>(
     help: string,
     read: MetricOf<Reading>['read'],
-    facts: Facts<Reading> = {},
+    facts: Partial<Row<Reading>> = {},
   ): Row<Reading> => ({ kind, aggregator, help, read, ...facts });
 
 const counter = rowOf('counter', 'sum');
@@ -52,16 +50,7 @@ function named<Reading>(rows: Readonly<Record<string, Row<Reading>>>): MetricOf<
   }));
 }
 
-const STATES: { readonly [state in LeaseState]: 0 } = {
-  unassigned: 0,
-  active: 0,
-  degraded: 0,
-  stretched: 0,
-  exhausted: 0,
-  fenced: 0,
-  switching: 0,
-  released: 0,
-};
+const STATES = Object.fromEntries(Object.keys(LEASE_STATES).map((state) => [state, 0]));
 
 /**
  * They are exported from the start, because a rate requires a first 0. The other two results only

@@ -13,7 +13,6 @@ import {
   refuse,
   whole,
   type Check,
-  type Completed,
   type OptionTable,
 } from '../options.js';
 import type { CallStatus } from '../time/call-record.js';
@@ -21,9 +20,6 @@ import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 
 /** One value, or one for each value of the metric's first label, and so on, or none. */
 type Read = number | { readonly [label: string]: Read } | undefined;
-
-/** The durations of calls: total counts, and the most recent calls. */
-type Durations = Pick<CallStatus, 'durations' | 'recent' | 'waitedMs'>;
 
 type OwnLabel =
   'state' | 'answer' | 'incarnation' | 'family' | 'side' | 'layout' | 'outcome' | 'cron_job';
@@ -43,7 +39,7 @@ export interface MetricOf<Reading> {
   readonly aggregator: 'sum' | 'min' | 'max' | 'omit';
   readonly read: (reading: Reading) => Read;
   /** Only for a histogram; each library gets it in its own way. */
-  readonly durations?: (reading: Reading) => Durations | undefined;
+  readonly durations?: (reading: Reading) => CallStatus | undefined;
 }
 
 /** A reader of the things to measure. */
@@ -88,12 +84,6 @@ export function readersOf<Measured, Reading>(
     refuse([`Expected a list of what to measure, such as [{ ids }], got ${typeof measured}.`]);
   }
   return measured.map(reader);
-}
-
-/** The readings of a metric, each under its labels. */
-export interface ReadBy<Reading> {
-  readonly labels: Family<Reading>['labels'];
-  readonly readers: Readers<Reading>;
 }
 
 /** All metrics of one kind of thing. */
@@ -180,45 +170,29 @@ export const MEASURED = {
   workersEveryMs: [whole(1000, 86_400_000), 60_000],
 } satisfies OptionTable<MeasuredGenerator>;
 
-export class GeneratorReader {
-  private readonly generator: Completed<MeasuredGenerator, typeof MEASURED>;
-  private census: WorkerCensus | undefined;
-
-  /** @throws SnowflakeError CONFIG_INVALID for a generator that cannot be measured */
-  constructor(generator: MeasuredGenerator) {
-    this.generator = checkedOptions(generator, MEASURED, 'What is measured');
-  }
-
-  labels({ status }: GeneratorReading): Record<string, string> {
-    const { name, space = spaceOf(status) } = this.generator;
-    return { generator: name, ...(space !== undefined && { space }) };
-  }
-
-  /** Resolves with the first count of worker IDs; afterwards undefined. */
-  first(): Promise<void> | undefined {
-    if (this.generator.support === undefined) return undefined;
-    const { status } = this.generator.ids;
-    return this.censusOf(status)?.first(status.readAt.getTime());
-  }
-
-  /** A generator without a worker ID has no worker IDs to count. */
-  private censusOf(status: IdMakerStatus): WorkerCensus | undefined {
-    const { ids, support, workersEveryMs } = this.generator;
-    if (support === undefined || !hasWorkerId(status)) return undefined;
-    return (this.census ??= new WorkerCensus(support, ids, workersEveryMs));
-  }
-
-  read(): GeneratorReading {
-    const { ids } = this.generator;
-    const { status } = ids;
-    const layout = hasLayout(status) ? ids.layout : undefined;
-    const workers = this.censusOf(status)?.read(status.readAt.getTime());
-    return { status, layout, workers };
-  }
-}
-
-function spaceOf(status: IdMakerStatus): string | undefined {
-  return status.kind === 'lease' ? status.space : undefined;
+/** @throws SnowflakeError CONFIG_INVALID for a generator that cannot be measured */
+export function generatorReader(given: MeasuredGenerator): ReaderOf<GeneratorReading> {
+  const terms = checkedOptions(given, MEASURED, 'What is measured');
+  const { name, ids, support, workersEveryMs } = terms;
+  const census = support && new WorkerCensus(support, ids, workersEveryMs);
+  return {
+    labels: ({ status }) => {
+      const { space = status.kind === 'lease' ? status.space : undefined } = terms;
+      return { generator: name, ...(space !== undefined && { space }) };
+    },
+    /** Resolves with the first count of worker IDs; afterwards undefined. */
+    first: () => {
+      const status = census && ids.status;
+      return status && hasWorkerId(status) ? census?.first(status.readAt.getTime()) : undefined;
+    },
+    read: () => {
+      const { status } = ids;
+      const layout = hasLayout(status) ? ids.layout : undefined;
+      // A generator without a worker ID has no worker IDs to count.
+      const workers = hasWorkerId(status) ? census?.read(status.readAt.getTime()) : undefined;
+      return { status, layout, workers };
+    },
+  };
 }
 
 /*
@@ -258,7 +232,10 @@ export class WorkerCensus {
   /** Resolves when the first count has succeeded or failed; afterwards undefined. */
   first(nowMs: number): Promise<void> | undefined {
     if (!this.isWaitedFor) return undefined;
-    return (this.waited ??= this.answeredWithin(this.asked ?? this.start(nowMs)));
+    const limit = { timers: this.timers, ms: WAITED_MS_MAX, over: () => undefined };
+    return (this.waited ??= withinLimit(this.asked ?? this.start(nowMs), limit).then(() => {
+      this.isWaitedFor = false;
+    }));
   }
 
   /** Returns the last count, and starts the next one if it is due. */
@@ -274,12 +251,6 @@ export class WorkerCensus {
     this.askedAtMs = nowMs;
     this.isAnswered = false;
     return (this.asked = this.ask());
-  }
-
-  private async answeredWithin(asked: Promise<void>): Promise<void> {
-    const { timers } = this;
-    await withinLimit(asked, { timers, ms: WAITED_MS_MAX, over: () => undefined });
-    this.isWaitedFor = false;
   }
 
   private async ask(): Promise<void> {

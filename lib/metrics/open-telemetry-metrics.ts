@@ -14,14 +14,14 @@ import {
   type MeasuredLocks,
 } from './metric-catalog.js';
 import {
-  GeneratorReader,
+  generatorReader,
   readersOf,
   samplesOf,
   type Family,
   type MeasuredGenerator,
   type MetricOf,
-  type ReadBy,
   type ReaderOf,
+  type Readers,
 } from './metric.js';
 
 interface InstrumentOptions {
@@ -73,8 +73,7 @@ export function registerOpenTelemetryMetrics<Instrument>(
   meter: OtelMeter<Instrument>,
   generators: readonly MeasuredGenerator[],
 ): () => void {
-  const readers = readersOf(generators, (generator) => new GeneratorReader(generator));
-  return observed(meter, readers, GENERATOR_METRICS);
+  return observed(meter, readersOf(generators, generatorReader), GENERATOR_METRICS);
 }
 
 /**
@@ -109,7 +108,11 @@ function observed<Instrument, Reading>(
   refuse(methods('createObservableGauge', 'addBatchObservableCallback')('meter', meter));
   const recorders = metrics.filter(isHistogram).map((metric) => durationRecorder(meter, metric));
   const observables = metrics.filter((metric) => !isHistogram(metric));
-  const instruments = observables.map((metric) => observable(meter, metric));
+  const instruments = observables.map(({ kind, openTelemetry, help: description, unit }) =>
+    kind === 'counter'
+      ? meter.createObservableCounter(openTelemetry, { description, unit })
+      : meter.createObservableGauge(openTelemetry, { description, unit }),
+  );
   const observe = async (result: BatchResult<Instrument>) => {
     await Promise.all(readers.flatMap((reader) => reader.first?.() ?? []));
     for (const reader of readers) {
@@ -127,15 +130,6 @@ function observed<Instrument, Reading>(
 }
 
 const isHistogram = ({ kind }: Pick<MetricOf<never>, 'kind'>): boolean => kind === 'histogram';
-
-function observable<Instrument>(
-  meter: OtelMeter<Instrument>,
-  { kind, openTelemetry: name, help: description, unit }: Omit<MetricOf<never>, 'read'>,
-): Instrument {
-  return kind === 'counter'
-    ? meter.createObservableCounter(name, { description, unit })
-    : meter.createObservableGauge(name, { description, unit });
-}
 
 /**
  * OpenTelemetry has no observable histogram, so the calls since the last collection are recorded.
@@ -169,7 +163,7 @@ function durationRecorder<Instrument, Reading>(
  */
 
 /** Implements the metric interface of a prom-client registry. */
-export function readHistogram<Reading>(metric: MetricOf<Reading>, { readers }: ReadBy<Reading>) {
+export function readHistogram<Reading>(metric: MetricOf<Reading>, readers: Readers<Reading>) {
   const { prometheus: name, help, aggregator } = metric;
   const facts = { name, help, type: 'histogram', aggregator } as const;
   const get = async () => {

@@ -12,7 +12,7 @@ import {
   type MeasuredLocks,
 } from './metric-catalog.js';
 import {
-  GeneratorReader,
+  generatorReader,
   Readers,
   readersOf,
   samplesOf,
@@ -20,7 +20,6 @@ import {
   type GeneratorReading,
   type MeasuredGenerator,
   type MetricOf,
-  type ReadBy,
 } from './metric.js';
 import { readHistogram } from './open-telemetry-metrics.js';
 
@@ -64,8 +63,8 @@ export function registerPrometheusMetrics(
   options: PromOptions = {},
 ): () => void {
   const registry = registryOf(client, options);
-  const added = readersOf(generators, (generator) => new GeneratorReader(generator));
-  return readersIn(GENERATOR_METRICS, { client, registry }, generatorsOf).add(added);
+  const added = readersOf(generators, generatorReader);
+  return readersIn(GENERATOR_METRICS, client, registry, generatorsOf).add(added);
 }
 
 /**
@@ -91,7 +90,7 @@ export function registerPrometheusLockMetrics(
 ): () => void {
   const registry = registryOf(client, options);
   const added = readersOf(locks, lockReader);
-  return readersIn(LOCK_METRICS, { client, registry }, locksOf).add(added);
+  return readersIn(LOCK_METRICS, client, registry, locksOf).add(added);
 }
 
 function registryOf(client: PromClient, options: PromOptions): PromRegistry {
@@ -145,14 +144,10 @@ interface PromGauge {
 /** The readers of each registry, read at every scrape. */
 type ReadersByRegistry<Reading> = WeakMap<object, Readers<Reading>>;
 
-interface PromTarget {
-  readonly client: PromClient;
-  readonly registry: PromRegistry;
-}
-
 function readersIn<Reading>(
   family: Family<Reading>,
-  { client, registry }: PromTarget,
+  client: PromClient,
+  registry: PromRegistry,
   readersOf: ReadersByRegistry<Reading>,
 ): Readers<Reading> {
   const known = readersOf.get(registry);
@@ -161,46 +156,35 @@ function readersIn<Reading>(
   if (known !== undefined && isThere) return known;
   const readers = new Readers<Reading>();
   for (const metric of family.metrics) {
-    addMetric(metric, { client, registry }, { labels: family.labels, readers });
+    if (metric.kind === 'histogram') {
+      registry.registerMetric(readHistogram(metric, readers) as never);
+      continue;
+    }
+    const { prometheus: name, help, labels: own = [], aggregator } = metric;
+    const labelNames = [...family.labels, ...own];
+    const collect = () => {
+      const asked = metric.asksStore ? [...readers.added] : [];
+      const firsts = asked.flatMap((reader) => reader.first?.() ?? []);
+      return firsts.length === 0 ? fill() : Promise.all(firsts).then(fill);
+    };
+    const registers = [registry as never];
+    const configuration = { name, help, labelNames, registers, aggregator, collect };
+    const written =
+      metric.kind === 'counter'
+        ? new client.Counter(configuration)
+        : new client.Gauge(configuration);
+    /** All values are written in one turn, so that concurrent scrapes do not mix. */
+    const fill = () => {
+      // A counter of prom-client cannot be set, so each scrape resets it and adds the count.
+      written.reset();
+      for (const [reader, reading] of readers.read()) {
+        for (const { labels, value } of samplesOf(metric, reader, reading)) {
+          if ('set' in written) written.set(labels, value);
+          else written.inc(labels, value);
+        }
+      }
+    };
   }
   readersOf.set(registry, readers);
   return readers;
-}
-
-function addMetric<Reading>(
-  metric: MetricOf<Reading>,
-  { client, registry }: PromTarget,
-  read: ReadBy<Reading>,
-): void {
-  if (metric.kind === 'histogram') {
-    registry.registerMetric(readHistogram(metric, read) as never);
-    return;
-  }
-  const { prometheus: name, help, labels: own = [], aggregator } = metric;
-  const { readers } = read;
-  const labelNames = [...read.labels, ...own];
-  const registers = [registry as never];
-  const samples = () =>
-    readers.read().flatMap(([reader, reading]) => samplesOf(metric, reader, reading));
-  /** All values are written in one turn, so that concurrent scrapes do not mix. */
-  const collecting = (fill: () => void) => () => {
-    const firsts = metric.asksStore ? [...readers.added].flatMap((one) => one.first?.() ?? []) : [];
-    return firsts.length === 0 ? fill() : Promise.all(firsts).then(fill);
-  };
-  const configuration = { name, help, labelNames, registers, aggregator };
-  if (metric.kind === 'counter') {
-    const collect = collecting(() => {
-      // A counter of prom-client cannot be set, so each scrape resets it and adds the generator's
-      // count.
-      counter.reset();
-      for (const { labels, value } of samples()) counter.inc(labels, value);
-    });
-    const counter = new client.Counter({ ...configuration, collect });
-  } else {
-    const collect = collecting(() => {
-      gauge.reset();
-      for (const { labels, value } of samples()) gauge.set(labels, value);
-    });
-    const gauge = new client.Gauge({ ...configuration, collect });
-  }
 }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { SnowflakeHealthOptions } from '../../lib/health/index.js';
 import { LEASE_STATES } from '../../lib/lease/held-lease.js';
 import { GENERATOR_METRICS, LOCK_METRICS } from '../../lib/metrics/metric-catalog.js';
-import { GeneratorReader, type MetricOf, samplesOf } from '../../lib/metrics/metric.js';
+import { generatorReader, type MetricOf, samplesOf } from '../../lib/metrics/metric.js';
 import { rowsOf } from '../docs/sections.js';
 import { ROOT } from '../tidy/tree.js';
 import {
@@ -69,7 +69,7 @@ describe('monitoring docs', () => {
     const { app, ids } = await startApp();
     const none = { durations: [], recent: [], waitedMs: 0, lastAt: undefined };
     const renewals = { countByAnswer: {}, ...none };
-    const reading = new GeneratorReader({ ids: saying(ids, () => ({ renewals })) }).read();
+    const reading = generatorReader({ ids: saying(ids, () => ({ renewals })) }).read();
     const metric = GENERATOR_METRICS.metrics.find(({ prometheus }) => prometheus === name)!;
     const samples = samplesOf(metric, { labels: () => ({ generator: 'x' }) }, reading);
     await app.close();

@@ -43,8 +43,11 @@ const SHORT_WAIT_MS = 100;
 /** Timers accept at most 2^31 ms, and a store may recover earlier. */
 const WAIT_MS_MAX = 60_000;
 
-/** @typeParam R the IDs of one grant */
-export abstract class CounterClient<R> {
+/**
+ * @typeParam R the IDs of one grant
+ * @typeParam T the completed options of the IDs
+ */
+export abstract class CounterClient<R, T = unknown> {
   /** The error of the last call; undefined after a short wait. */
   fault: SnowflakeError | undefined;
   /** True until the call gets a response or reaches its time limit. */
@@ -62,6 +65,7 @@ export abstract class CounterClient<R> {
   constructor(
     readonly store: CounterStore,
     protected readonly parts: CounterClientParts,
+    protected readonly terms: T,
   ) {
     this.delay = new RetryDelay(parts.random);
   }
@@ -150,7 +154,7 @@ export abstract class CounterClient<R> {
       timers,
       ms: callTimeoutMs,
       over: (): never => {
-        throw silent(this.where, callTimeoutMs);
+        throw silent(this.location, callTimeoutMs);
       },
       late: (answer: TakeAnswer) => {
         calls.noteLate(String(answer?.status), clock.now());
@@ -163,7 +167,12 @@ export abstract class CounterClient<R> {
       return answer;
     } catch (error) {
       calls.note('error', sentAtMs, clock.now());
-      throw asSnowflakeError(error);
+      if (isSnowflakeError(error)) throw error;
+      // A custom store may pass on its client's error, including passwords.
+      const cause = plainCause(error);
+      throw new SnowflakeError('STORE_UNAVAILABLE', `The store failed: ${cause.message}`, {
+        cause,
+      });
     }
   }
 
@@ -173,21 +182,21 @@ export abstract class CounterClient<R> {
     const { first, end } = answer;
     const { have } = this;
     if (typeof first !== 'bigint' || typeof end !== 'bigint' || first < 0n || end > POSITION_MAX) {
-      throw wrongAnswer(this.where, 'it holds no range of positions');
+      throw this.wrong('it holds no range of positions');
     }
     const isWanted = first < end && end - first <= count;
-    if (!isWanted) throw wrongAnswer(this.where, 'its range is empty or longer than asked for');
+    if (!isWanted) throw this.wrong('its range is empty or longer than asked for');
     if (end > have) this.have = end;
     if (answer.era > this.era) this.era = answer.era;
-    if (first < have)
-      throw wrongAnswer(this.where, `it begins below ${have}, where the last ended`);
+    if (first < have) throw this.wrong(`it begins below ${have}, where the last ended`);
     return answer;
   }
 
   protected refused(answer: Exclude<TakeAnswer, { status: 'ok' }>): SnowflakeError {
+    const { counter, waitAdvice } = this.parts;
     const isKnown = ['wait', 'absent', 'mismatch', 'full'].includes(answer?.status);
-    if (isKnown) return refusal(this.where, answer, this.parts.waitAdvice);
-    return wrongAnswer(this.where, `its status is ${format(answer?.status)}`);
+    if (isKnown) return refusal({ counter, location: this.location }, answer, waitAdvice);
+    return this.wrong(`its status is ${format(answer?.status)}`);
   }
 
   /**
@@ -206,8 +215,13 @@ export abstract class CounterClient<R> {
     return (this.parts.monotonic ?? monotonicClock).now();
   }
 
-  private get where() {
-    return { counter: this.parts.counter, location: this.location };
+  /** The store violates its contract, so no part of the response is used. */
+  private wrong(what: string): SnowflakeError {
+    return new SnowflakeError(
+      'STORE_UNAVAILABLE',
+      `The answer of ${formatName(this.location)} for the counter ` +
+        `${formatName(this.parts.counter)} was not used: ${what}.`,
+    );
   }
 }
 
@@ -222,15 +236,9 @@ function waitMsOf(error: unknown): number {
  * Guarantee: such an error uses up no number. Each name stays on one line.
  */
 
-/** A counter, and the store that keeps it. */
-export interface CounterLocation {
-  readonly counter: string;
-  readonly location: string;
-}
-
 /** Explains a response without numbers. @param advice advice for frequent waits */
 export function refusal(
-  { counter, location }: CounterLocation,
+  { counter, location }: { readonly counter: string; readonly location: string },
   answer: Exclude<TakeAnswer, { status: 'ok' }>,
   advice: string,
 ): SnowflakeError {
@@ -262,36 +270,17 @@ export function refusal(
         'STORE_UNAVAILABLE',
         `The store grants nothing of ${which} for another ${answer.waitMs} ms. The counter is ` +
           `new, its store has lost data, or the most that may be granted at once is used up. ` +
-          `${advice}`,
+          advice,
         { details: { waitMs: answer.waitMs } },
       );
   }
 }
 
-/** The store violates its contract, so no part of the response is used. */
-function wrongAnswer({ counter, location }: CounterLocation, what: string): SnowflakeError {
-  return new SnowflakeError(
-    'STORE_UNAVAILABLE',
-    `The answer of ${formatName(location)} for the counter ${formatName(counter)} was not used: ` +
-      `${what}.`,
-  );
-}
-
-export function silent(
-  { location }: Pick<CounterLocation, 'location'>,
-  timeoutMs: number,
-): SnowflakeError {
+export function silent(location: string, timeoutMs: number): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
     `${formatName(location)} did not answer within ${timeoutMs} ms, so no numbers were taken. ` +
       'Check that the store is up and reachable from this host.',
     { details: { timeoutMs } },
   );
-}
-
-function asSnowflakeError(error: unknown): SnowflakeError {
-  if (isSnowflakeError(error)) return error;
-  // A custom store may pass on its client's error, including passwords.
-  const cause = plainCause(error);
-  return new SnowflakeError('STORE_UNAVAILABLE', `The store failed: ${cause.message}`, { cause });
 }

@@ -11,7 +11,6 @@ import {
   blankRow,
   POSITION_MAX,
   STORE_COUNT_MAX,
-  grantText,
   type CounterHeader,
   type CounterRow,
   type CounterSnapshot,
@@ -41,9 +40,10 @@ export function take(snapshot: CounterSnapshot, request: TakeRequest, reading: S
   if (form !== formOf(request)) return { answer: { status: 'mismatch', stored: form } };
   const { have, era } = request;
   const header = observeAnswer(observed, stored, { have, era: snapshot.header && era });
+  const row = settle(header, stored, request, reading.lossWindowMs);
   return request.kind === 'dense'
-    ? takeDense({ header, row: stored, reading }, request)
-    : takeClock({ header, row: stored, reading }, request);
+    ? takeDense({ header, row, reading }, request)
+    : takeClock({ header, row, reading }, request);
 }
 
 /** A counter that follows the clock is safe from any start, since it starts as after a loss. */
@@ -54,14 +54,9 @@ function begin(request: TakeRequest, { era }: CounterHeader): CounterRow | undef
 }
 
 /** Each window grants at most half of the loss gap, because a loss spans at most two windows. */
-function takeDense({ header, row: stored, reading }: Standing, request: DenseTake): Step {
+function takeDense({ header, row, reading }: Standing, request: DenseTake): Step {
   const { lossWindowMs } = reading;
   const nowMs = nowOf(header);
-  const { have, lossGap } = request;
-  // Another server may have jumped after one of several losses, and granted from there.
-  const jump = (next: bigint, margin: bigint, lossCount: number) =>
-    next + (lossCount > 1 ? 2n * margin : margin);
-  const row = settle(header, stored, { have, margin: lossGap, lossWindowMs, jump });
   const restCount = POSITION_MAX - row.next;
   if (restCount <= 0n) return { answer: { status: 'full' } };
   if (row.readyAtMs > nowMs) return wait(header, row, row.readyAtMs - nowMs);
@@ -75,13 +70,10 @@ function takeDense({ header, row: stored, reading }: Standing, request: DenseTak
   return grantRange({ header, row: counted, reading }, request, row.next + count);
 }
 
-function takeClock({ header, row: stored, reading }: Standing, request: ClockTake): Step {
-  const { lossWindowMs } = reading;
+function takeClock({ header, row: settled, reading }: Standing, request: ClockTake): Step {
   const nowMs = nowOf(header);
-  const { have, aheadMs, reckonedMs = 0 } = request;
+  const { aheadMs, reckonedMs = 0 } = request;
   const positionAt = (ms: number) => BigInt(ms) * BigInt(request.perMs);
-  const jump = (next: bigint) => next;
-  const settled = settle(header, stored, { have, margin: BigInt(aheadMs), lossWindowMs, jump });
   // The clock may have been set back together with the loss. Until the first grant after the loss,
   // any caller may prove this, and the jump then grows by the difference.
   const behindMs = Math.max(0, reckonedMs - nowMs);
@@ -91,7 +83,8 @@ function takeClock({ header, row: stored, reading }: Standing, request: ClockTak
   const ceiling = positionAt(nowMs + aheadMs);
   if (ceiling > POSITION_MAX || row.next >= POSITION_MAX) return { answer: { status: 'full' } };
   if (row.readyAtMs > nowMs) return wait(header, row, row.readyAtMs - nowMs);
-  const first = greatest(row.next, positionAt(nowMs));
+  const clockAt = positionAt(nowMs);
+  const first = row.next > clockAt ? row.next : clockAt;
   if (first >= ceiling) {
     const aheadOf = Number(first / BigInt(request.perMs)) + 1;
     return wait(header, row, aheadOf - nowMs - aheadMs);
@@ -106,7 +99,7 @@ function wait(header: CounterHeader, row: CounterRow, waitMs: number): Step {
 
 function grantRange({ header, row, reading }: Standing, request: TakeRequest, end: bigint): Step {
   const { next: first } = row;
-  const grant = grantText(first, reading.random);
+  const grant = `${first}.${reading.random}`;
   const named = `${grant}.${request.counter}`;
   const { era } = header;
   const nowMs = nowOf(header);
@@ -116,10 +109,6 @@ function grantRange({ header, row, reading }: Standing, request: TakeRequest, en
 
 function least(...values: bigint[]): bigint {
   return values.reduce((a, b) => (b < a ? b : a));
-}
-
-function greatest(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
 }
 
 /*
@@ -158,28 +147,26 @@ function observeAnswer(
   return have > row.next ? inNextEra(header) : header;
 }
 
-interface SettleTerms {
-  readonly have: bigint;
-  /** The margin of this request. */
-  readonly margin: bigint;
-  readonly lossWindowMs: number;
-  /** Returns the position from which a counter continues after this many losses. */
-  readonly jump: (next: bigint, margin: bigint, lossCount: number) => bigint;
-}
-
 /**
  * Brings the counter up to date before it grants. A larger margin is recorded before it is used: if
  * a loss erased both, the next jump would use the smaller margin.
  */
-function settle(header: CounterHeader, row: CounterRow, terms: SettleTerms): CounterRow {
-  const isBehind = row.era !== header.era;
-  const isRaised = terms.margin > row.margin;
-  if (!isBehind && !isRaised) return row;
-  const margin = isRaised ? terms.margin : row.margin;
-  const readyAtMs = nowOf(header) + terms.lossWindowMs;
-  if (!isBehind) return { ...row, margin, readyAtMs };
-  const known = terms.have > row.next ? terms.have : row.next;
-  const next = terms.jump(known, margin, header.era - row.era);
+function settle(
+  header: CounterHeader,
+  row: CounterRow,
+  request: TakeRequest,
+  lossWindowMs: number,
+): CounterRow {
+  const lossCount = header.era - row.era;
+  const asked = request.kind === 'dense' ? request.lossGap : BigInt(request.aheadMs);
+  const margin = asked > row.margin ? asked : row.margin;
+  if (lossCount === 0 && margin === row.margin) return row;
+  const readyAtMs = nowOf(header) + lossWindowMs;
+  if (lossCount === 0) return { ...row, margin, readyAtMs };
+  const known = request.have > row.next ? request.have : row.next;
+  // Another server may have jumped after one of several losses, and granted from there.
+  const jump = request.kind === 'dense' ? (lossCount > 1 ? 2n * margin : margin) : 0n;
+  const next = known + jump;
   return { ...row, next, era: header.era, margin, readyAtMs, grant: '' };
 }
 

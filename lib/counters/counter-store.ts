@@ -236,11 +236,6 @@ export function counterRecords(
  * loss. The caller's copy also names the counter.
  */
 
-/** The grant as the store keeps it with its counter. */
-export function grantText(first: bigint, random: string): string {
-  return `${first}.${random}`;
-}
-
 export interface NamedGrant {
   readonly counter: string;
   /** The grant as the store keeps it. */

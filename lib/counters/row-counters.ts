@@ -28,8 +28,6 @@ import {
   type TakeRequest,
 } from './counter-store.js';
 
-type Rule<T> = (snapshot: CounterSnapshot, reading: StoreReading) => CounterStep<T>;
-
 /**
  * Counters in a store of your own.
  *
@@ -67,7 +65,10 @@ export class RowCounters extends RowOperations implements CounterStore {
     return counterRecords(named, { timeMs, ...this.clock });
   }
 
-  #changed<T>(counter: string, rule: Rule<T>): Promise<T> {
+  #changed<T>(
+    counter: string,
+    rule: (snapshot: CounterSnapshot, reading: StoreReading) => CounterStep<T>,
+  ): Promise<T> {
     let begun: CounterStep<T> | undefined;
     return this.inTurn([counter], async ({ rows, reading, refused }) => {
       const stored = rows.find(({ key }) => key === counter);

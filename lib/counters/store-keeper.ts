@@ -22,8 +22,15 @@ import type { CounterStore } from './counter-store.js';
 /** The time limit for closing the connections. */
 const CLOSE_MS = 1000;
 
-/** The endings of a generator's messages. */
-export interface KeeperWords {
+interface KeeperParts<R> {
+  readonly kind: GeneratorStatus['kind'];
+  readonly stores: readonly CounterStore[];
+  readonly counter: string;
+  readonly waitAdvice: string;
+  open(store: CounterStore, parts: CounterClientParts): CounterClient<R>;
+  /** Resolves when the next store call may be sent. */
+  soon(): Promise<void>;
+  // The endings of the generator's messages.
   /** A location follows. */
   readonly granted: string;
   /** "yet" follows. */
@@ -34,26 +41,10 @@ export interface KeeperWords {
   readonly cure: string;
 }
 
-interface KeeperParts<R> extends KeeperWords {
-  readonly kind: GeneratorStatus['kind'];
-  readonly stores: readonly CounterStore[];
-  readonly counter: string;
-  readonly waitAdvice: string;
-  open(store: CounterStore, parts: CounterClientParts): CounterClient<R>;
-  /** Resolves when the next store call may be sent. */
-  soon(): Promise<void>;
-}
-
-/** The source of IDs, with the buffer. */
-interface BufferedSource extends IdSource {
-  readonly buffered: number;
-  /** The number of calls that found too few IDs buffered. */
-  readonly spentCount: number;
-}
-
 /** @typeParam R the IDs of one grant */
 export abstract class StoreKeeper<R> {
-  abstract readonly source: BufferedSource;
+  /** The source of IDs, with the buffer, and the count of calls that found too few IDs in it. */
+  abstract readonly source: IdSource & { readonly buffered: number; readonly spentCount: number };
   protected readonly stores: readonly CounterClient<R>[];
   protected readonly stopping = new AbortController();
   protected listener: GeneratorListener | undefined;
@@ -151,7 +142,7 @@ export abstract class StoreKeeper<R> {
   /** Stops permanently: no ID is generated afterwards. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
-    const reason = stopped(this.parts);
+    const reason = this.stopped();
     this.stopping.abort(reason);
     this.starting?.reject(reason);
     for (const client of this.stores) client.wakeUp();
@@ -253,15 +244,31 @@ export abstract class StoreKeeper<R> {
     return faults.find(({ retryable }) => retryable) ?? faults[0];
   }
 
-  /** The error for a caller that finds too few IDs buffered. */
+  /** The error for a caller that finds too few IDs buffered. The call has used up no ID. */
   protected spent(): SnowflakeError {
     const { fault, state, parts } = this;
-    if (state === 'released') return stopped(parts);
+    if (state === 'released') return this.stopped();
     // An error that needs an operator is reported unchanged.
     if (fault?.retryable === false) return fault;
     if (state === 'unassigned') return this.notYet();
     if (fault !== undefined) this.report(fault.message);
-    return spent(parts, fault);
+    const why = fault === undefined ? 'The next ones are on their way.' : fault.message;
+    const waitMs = fault?.details['waitMs'];
+    return new SnowflakeError(
+      'SEGMENT_SPENT',
+      `${parts.spent}, so no id was generated. ${why} Wait with nextIdAsync(); if this is seen ` +
+        `often, raise ${parts.cure}.`,
+      { cause: fault, details: waitMs === undefined ? {} : { waitMs } },
+    );
+  }
+
+  private stopped(): SnowflakeError {
+    return new SnowflakeError(
+      'NOT_READY',
+      `${this.parts.stopped} at shutdown, so no id was generated. This is the last shutdown step. ` +
+        'Generate ids earlier, in the onApplicationShutdown hooks at the latest.',
+      { retryable: false },
+    );
   }
 
   private notYet(): SnowflakeError {
@@ -274,30 +281,4 @@ export abstract class StoreKeeper<R> {
     this.lastState = to;
     this.listener?.changed({ from, to, reason });
   }
-}
-
-/*
- * Errors for a generator without IDs: they explain what happened and what to do.
- *
- * Guarantee: a call that throws one of them has used up no ID.
- */
-
-function stopped(words: KeeperWords): SnowflakeError {
-  return new SnowflakeError(
-    'NOT_READY',
-    `${words.stopped} at shutdown, so no id was generated. This is the last shutdown step. ` +
-      'Generate ids earlier, in the onApplicationShutdown hooks at the latest.',
-    { retryable: false },
-  );
-}
-
-function spent(words: KeeperWords, fault: SnowflakeError | undefined): SnowflakeError {
-  const why = fault === undefined ? 'The next ones are on their way.' : fault.message;
-  const waitMs = fault?.details['waitMs'];
-  return new SnowflakeError(
-    'SEGMENT_SPENT',
-    `${words.spent}, so no id was generated. ${why} Wait with nextIdAsync(); if this is seen ` +
-      `often, raise ${words.cure}.`,
-    { cause: fault, details: waitMs === undefined ? {} : { waitMs } },
-  );
 }

@@ -13,9 +13,9 @@ import {
   type IdSource,
 } from '../../core/generator/id-source.js';
 import type { BitLayout } from '../../core/layout/bit-layout.js';
-import type { SnowflakeError } from '../../errors.js';
+import { SnowflakeError } from '../../errors.js';
 import { BySignal } from '../../time/timers.js';
-import { needsPrefetch, type PositionRun, type PrefetchOptions } from './store-ids-options.js';
+import type { PositionRun, PrefetchOptions } from './store-ids-options.js';
 
 export interface Asker {
   readonly signal?: AbortSignal | undefined;
@@ -35,14 +35,11 @@ export interface Sent {
 }
 
 export class IdQueue {
+  /** The number of IDs that the callers in the queue still require. */
+  wantedCount = 0;
   private readonly numbers = new Map<Asker, number>();
   private readonly bySignal = new BySignal<Asker>((asker, reason) => this.refuse(asker, reason));
   private lastNumber = 0;
-  private wanted = 0;
-
-  get wantedCount(): number {
-    return this.wanted;
-  }
 
   sent(atMs: number): Sent {
     return { lastNumber: this.lastNumber, atMs };
@@ -51,7 +48,7 @@ export class IdQueue {
   join(asker: Asker): void {
     this.numbers.set(asker, ++this.lastNumber);
     this.bySignal.add(asker);
-    this.wanted += asker.left;
+    this.wantedCount += asker.left;
   }
 
   /** IDs left over after every caller is served are lost. */
@@ -61,7 +58,7 @@ export class IdQueue {
       const count = Math.min(asker.left, run.left);
       asker.take(run, count, atMs);
       asker.left -= count;
-      this.wanted -= count;
+      this.wantedCount -= count;
       if (asker.left > 0) return;
       this.leave(asker);
       asker.resolve();
@@ -78,7 +75,7 @@ export class IdQueue {
   }
 
   private leave(asker: Asker): void {
-    this.wanted -= asker.left;
+    this.wantedCount -= asker.left;
     this.numbers.delete(asker);
     this.bySignal.remove(asker);
   }
@@ -189,7 +186,15 @@ export class IdsAtOnce implements IdSource {
 
   private take(count: number, fields: CallFields | undefined): bigint[] {
     const { layout, prefetch, spent } = this.parts;
-    if (prefetch === undefined) throw needsPrefetch();
+    if (prefetch === undefined) {
+      throw new SnowflakeError(
+        'CONFIG_INVALID',
+        'These ids are generated in a store, which cannot be asked without waiting, so no id was ' +
+          'generated. Call nextIdAsync() or nextIdsAsync(), or give `prefetch: { count: 1000, ' +
+          'staleMs: 1000 }`, with which ids are taken ahead: nextId(), @SnowflakeId() and inserts ' +
+          'of TypeORM need it.',
+      );
+    }
     const words = callWords(layout, fields);
     this.dropStale();
     const { buffered } = this;

@@ -10,7 +10,7 @@ import { BitLayout, isLayout, layoutFaults } from '../../core/layout/bit-layout.
 import { epochText } from '../../core/layout/layout-fields.js';
 import { layouts } from '../../core/layout/presets.js';
 import { SnowflakeError } from '../../errors.js';
-import { format, formatName } from '../../messages.js';
+import { format } from '../../messages.js';
 import {
   nameFaults,
   optionFaults,
@@ -115,40 +115,6 @@ function unitFaults(layout: unknown): string[] {
   ];
 }
 
-/** The keeper's part of the options, and the end of its messages. */
-export function countedWords({ stores, tag }: CountedTerms) {
-  return {
-    stores,
-    counter: tag,
-    waitAdvice: 'Wait with nextIdAsync(); if this lasts, raise `aheadMs`.',
-    granted: `Ids of ${tag} are made in`,
-    notStarted: 'The store has given no ids',
-    stopped: 'The generator was stopped',
-    spent: `All prefetched ids of ${formatName(tag)} are used or older than \`staleMs\``,
-    cure: '`prefetch.count`',
-  };
-}
-
-/** The error of every synchronous call without prefetch. */
-export function needsPrefetch(): SnowflakeError {
-  return new SnowflakeError(
-    'CONFIG_INVALID',
-    'These ids are generated in a store, which cannot be asked without waiting, so no id was ' +
-      'generated. Call nextIdAsync() or nextIdsAsync(), or give `prefetch: { count: 1000, ' +
-      'staleMs: 1000 }`, with which ids are taken ahead: nextId(), @SnowflakeId() and inserts of ' +
-      'TypeORM need it.',
-  );
-}
-
-function beforeEpochOfLayout(layout: BitLayout, storeMs: number): SnowflakeError {
-  return new SnowflakeError(
-    'CLOCK_UNUSABLE',
-    `The clock of the store reads ${storeMs} ms, before the epoch ${layout.epochMs} of layout ` +
-      `${layout.fingerprint}, so no id was generated. Set the clock of the store's host.`,
-    { details: { storeMs, epochMs: layout.epochMs } },
-  );
-}
-
 /*
  * The IDs of a range of positions. A position is a time and a number within its millisecond. Of N
  * stores, store k supplies every N-th sequence, from k - 1 on:
@@ -180,12 +146,20 @@ export class PositionSpace {
     const { layout } = this;
     const perMs = BigInt(this.perMs);
     const startMs = Number(first / perMs);
-    if (startMs < layout.epochMs) throw beforeEpochOfLayout(layout, startMs);
+    const { epochMs, fingerprint } = layout;
+    if (startMs < epochMs) {
+      throw new SnowflakeError(
+        'CLOCK_UNUSABLE',
+        `The clock of the store reads ${startMs} ms, before the epoch ${epochMs} of layout ` +
+          `${fingerprint}, so no id was generated. Set the clock of the store's host.`,
+        { details: { storeMs: startMs, epochMs } },
+      );
+    }
     const isOver = (position: bigint) =>
       layout.tickOf(Number(position / perMs)) > layout.timestamp.max;
     if (isOver(first)) throw timeExhausted(layout);
     // Positions after the end of the layout's time are not IDs.
-    const last = isOver(end - 1n) ? BigInt(layout.epochMs + layout.lifetimeMs) * perMs : end;
+    const last = isOver(end - 1n) ? BigInt(epochMs + layout.lifetimeMs) * perMs : end;
     return new PositionRun(this, startMs, Number(first % perMs), Number(last - first));
   }
 }
@@ -205,13 +179,10 @@ export class PositionRun {
     private readonly space: PositionSpace,
     private ms: number,
     private number: number,
-    private leftCount: number,
+    /** The number of positions left. */
+    public left: number,
   ) {
     this.enterMs();
-  }
-
-  get left(): number {
-    return this.leftCount;
   }
 
   /** Generates one ID. The caller ensures that one is left. */
@@ -220,7 +191,7 @@ export class PositionRun {
     const { sequence } = space.layout;
     const value = this.number * space.storeCount + space.place - 1;
     out.set(this.high + high + sequence.highOf(value), this.low + low + sequence.lowOf(value));
-    this.leftCount--;
+    this.left--;
     if (++this.number === space.perMs) {
       this.number = 0;
       this.ms++;
@@ -233,7 +204,7 @@ export class PositionRun {
   split(count: number): PositionRun {
     const taken = new PositionRun(this.space, this.ms, this.number, count);
     const { perMs } = this.space;
-    this.leftCount -= count;
+    this.left -= count;
     this.ms += Math.floor((this.number + count) / perMs);
     this.number = (this.number + count) % perMs;
     this.enterMs();

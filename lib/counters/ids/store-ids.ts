@@ -8,17 +8,13 @@ import { callWords, checkedCount, type CallFields } from '../../core/generator/i
 import type { BitLayout } from '../../core/layout/bit-layout.js';
 import type { SnowflakeError } from '../../errors.js';
 import type { CallerQueue, GeneratorEnvironment, OpenGenerator } from '../../generator.js';
+import { formatName } from '../../messages.js';
 import { turn, withinLimit, type TimerHandle } from '../../time/timers.js';
-import { CounterClient, type Ask, type CounterClientParts } from '../counter-client.js';
-import type { CounterStore, TakeAnswer, TakeGrant } from '../counter-store.js';
+import { CounterClient, type Ask } from '../counter-client.js';
+import type { TakeAnswer, TakeGrant } from '../counter-store.js';
 import { StoreKeeper } from '../store-keeper.js';
 import { IdQueue, IdsAtOnce, type Asker } from './id-queue.js';
-import {
-  countedWords,
-  PositionSpace,
-  type CountedTerms,
-  type PositionRun,
-} from './store-ids-options.js';
+import { PositionSpace, type CountedTerms, type PositionRun } from './store-ids-options.js';
 
 interface CountedCall {
   readonly signal?: AbortSignal;
@@ -37,13 +33,20 @@ export class StoreIds extends StoreKeeper<PositionRun> implements OpenGenerator,
     private readonly terms: CountedTerms,
     environment: GeneratorEnvironment,
   ) {
+    const { stores, tag, layout, prefetch } = terms;
     super(environment, {
       kind: 'store',
-      ...countedWords(terms),
-      open: (store, parts) => new StoreClient(store, terms, parts),
+      stores,
+      counter: tag,
+      open: (store, parts) => new StoreClient(store, parts, terms),
       soon: turn,
+      waitAdvice: 'Wait with nextIdAsync(); if this lasts, raise `aheadMs`.',
+      granted: `Ids of ${tag} are made in`,
+      notStarted: 'The store has given no ids',
+      stopped: 'The generator was stopped',
+      spent: `All prefetched ids of ${formatName(tag)} are used or older than \`staleMs\``,
+      cure: '`prefetch.count`',
     });
-    const { layout, prefetch } = terms;
     this.layout = layout;
     const { clock } = environment;
     const join = (asker: Asker) => this.join(asker);
@@ -125,17 +128,12 @@ export class StoreIds extends StoreKeeper<PositionRun> implements OpenGenerator,
 }
 
 /** One of the stores that supply IDs. */
-class StoreClient extends CounterClient<PositionRun> {
-  private readonly space: PositionSpace;
-
-  constructor(
-    store: CounterStore,
-    private readonly terms: CountedTerms,
-    parts: CounterClientParts,
-  ) {
-    super(store, parts);
-    this.space = new PositionSpace(terms.layout, parts.place, parts.storeCount);
-  }
+class StoreClient extends CounterClient<PositionRun, CountedTerms> {
+  private readonly space = new PositionSpace(
+    this.terms.layout,
+    this.parts.place,
+    this.parts.storeCount,
+  );
 
   protected override answer(ask: Ask): Promise<TakeAnswer> {
     const { space, reckonedMs } = this;

@@ -4,13 +4,13 @@
  */
 import { ID_MAX } from '../../core/id-words.js';
 import { isDecimalId } from '../../core/text/decimal.js';
-import { isSnowflakeError } from '../../errors.js';
+import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { plainCause, format } from '../../messages.js';
 import { withinLimit } from '../../time/timers.js';
-import { CounterClient, type Ask, type CounterClientParts } from '../counter-client.js';
-import type { CounterStore, TakeAnswer, TakeGrant } from '../counter-store.js';
+import { CounterClient, type Ask } from '../counter-client.js';
+import type { TakeAnswer, TakeGrant } from '../counter-store.js';
 import type { Segment } from './segment-generator.js';
-import { noHighestId, startFailed, type HighestId, type SegmentTerms } from './segment-options.js';
+import type { HighestId, SegmentTerms } from './segment-options.js';
 
 /** The numbers of one grant. */
 export interface GrantedSegment extends Segment {
@@ -18,17 +18,8 @@ export interface GrantedSegment extends Segment {
   readonly store: NumberedStore;
 }
 
-export class NumberedStore extends CounterClient<GrantedSegment> {
-  private readonly space: NumberSpace;
-
-  constructor(
-    store: CounterStore,
-    private readonly terms: SegmentTerms,
-    parts: CounterClientParts,
-  ) {
-    super(store, parts);
-    this.space = new NumberSpace(parts.place, parts.storeCount);
-  }
+export class NumberedStore extends CounterClient<GrantedSegment, SegmentTerms> {
+  private readonly space = new NumberSpace(this.parts.place, this.parts.storeCount);
 
   /** Returns the last numbers of a grant. After a later grant to any process, they are lost. */
   async giveBack({ grant }: GrantedSegment, left: number): Promise<void> {
@@ -73,8 +64,16 @@ export class NumberedStore extends CounterClient<GrantedSegment> {
 function afterHighest(id: HighestId): bigint {
   if (id === null || id === undefined) return 1n;
   const isWhole = typeof id === 'bigint' || Number.isSafeInteger(id) || isDecimalId(String(id));
-  if (!isWhole || BigInt(id) < 0n) throw noHighestId(format(id));
-  return BigInt(id) + 1n;
+  if (isWhole && BigInt(id) >= 0n) return BigInt(id) + 1n;
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `Expected the function \`startAt\` to give the highest id in use, as bigint or decimal text, ` +
+      `or null for an empty table, got ${format(id)}.`,
+  );
+}
+
+function startFailed(text: string): SnowflakeError {
+  return new SnowflakeError('STORE_UNAVAILABLE', `The function \`startAt\` failed: ${text}`);
 }
 
 /*

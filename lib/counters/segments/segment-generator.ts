@@ -25,14 +25,6 @@ export interface Segment {
   readonly step: number;
 }
 
-/** The supplier of segments. */
-interface SegmentSupply {
-  /** Called when the buffer falls to the mark; only once until more numbers are added. */
-  low(): void;
-  /** Returns the error for a caller that finds nothing buffered. */
-  spent(): SnowflakeError;
-}
-
 /** The unused end of a segment: its last `left` numbers. */
 export interface SegmentRest<S extends Segment> {
   readonly segment: S;
@@ -45,6 +37,8 @@ const NUMBER_HIGH_END = 2 ** 21;
 
 /** Generates IDs from segments. Applications inject IdMaker instead. */
 export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
+  /** The number of calls that found nothing buffered. */
+  spentCount = 0;
   private readonly out = new IdWords();
   /** The current run, of numbers that differ only in the low word, and its progress. */
   private madeCount = 0;
@@ -62,12 +56,15 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
   private issuedBefore = 0;
   private lowMark = 0;
   private isLowNotified = false;
-  private spentTimes = 0;
   private closedTimes = 0;
   private readonly decimal = new DecimalText();
   private readonly kept = new KeptIds();
 
-  constructor(private readonly supply: SegmentSupply) {}
+  /**
+   * Calls `low` when the buffer falls to the mark, and only once until more numbers are added.
+   * `spent` returns the error for a caller that finds nothing buffered.
+   */
+  constructor(private readonly supply: { low(): void; spent(): SnowflakeError }) {}
 
   /** The count of numbers available without another segment. */
   get buffered(): number {
@@ -76,11 +73,6 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
 
   get issuedCount(): number {
     return this.issuedBefore + this.madeCount;
-  }
-
-  /** The number of calls that found nothing buffered. */
-  get spentCount(): number {
-    return this.spentTimes;
   }
 
   /** The buffer level at which `low` is called. */
@@ -217,26 +209,21 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     }
     const rest = chain[0];
     if (rest === undefined) {
-      this.spentTimes++;
+      this.spentCount++;
       throw this.supply.spent();
     }
     const { segment, left } = rest;
-    const first = segment.first + BigInt((segment.count - left) * segment.step);
-    const words = new IdWords();
-    words.id = first;
-    const inWord = Math.floor((WORD - 1 - words.low) / segment.step) + 1;
-    const beforeMark = queuedCount > lowMark ? queuedCount - lowMark : left;
-    this.begin(words, segment.step, Math.min(left, inWord, beforeMark));
-  }
-
-  private begin(first: IdWords, step: number, count: number): void {
+    const first = new IdWords();
+    first.id = segment.first + BigInt((segment.count - left) * segment.step);
     this.high = this.out.words[HIGH_WORD] = first.high;
     this.low = first.low | 0;
     this.first = first.high * WORD + first.low;
-    this.step = step;
-    this.runCount = count;
-    this.queuedCount -= count;
-    this.shorten(count);
+    this.step = segment.step;
+    const inWord = Math.floor((WORD - 1 - first.low) / segment.step) + 1;
+    const beforeMark = queuedCount > lowMark ? queuedCount - lowMark : left;
+    this.runCount = Math.min(left, inWord, beforeMark);
+    this.queuedCount -= this.runCount;
+    this.shorten(this.runCount);
   }
 
   /** Returns the rest of a run to the chain. */

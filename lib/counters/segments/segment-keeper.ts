@@ -4,11 +4,12 @@
  * Guarantee: at most one refill is pending, and the buffer holds at most three steps.
  */
 import type { GeneratorEnvironment, OpenGenerator } from '../../generator.js';
+import { formatName } from '../../messages.js';
 import { withinLimit } from '../../time/timers.js';
 import { StoreKeeper } from '../store-keeper.js';
 import { NumberedStore, type GrantedSegment } from './numbered-store.js';
 import { SegmentGenerator } from './segment-generator.js';
-import { segmentWords, type SegmentTerms } from './segment-options.js';
+import type { SegmentTerms } from './segment-options.js';
 
 export class SegmentKeeper extends StoreKeeper<GrantedSegment> implements OpenGenerator {
   readonly source = new SegmentGenerator<GrantedSegment>({
@@ -20,12 +21,20 @@ export class SegmentKeeper extends StoreKeeper<GrantedSegment> implements OpenGe
   private returning: Promise<void> = Promise.resolve();
 
   constructor(terms: SegmentTerms, environment: GeneratorEnvironment) {
+    const { stores, counter } = terms;
     super(environment, {
       kind: 'segments',
-      ...segmentWords(terms),
-      open: (store, parts) => new NumberedStore(store, terms, parts),
+      stores,
+      counter,
+      open: (store, parts) => new NumberedStore(store, parts, terms),
       // The caller that triggered the refill continues first.
       soon: () => Promise.resolve(),
+      waitAdvice: 'If this lasts, raise `lossGap`.',
+      granted: `Numbers of ${counter} are taken from`,
+      notStarted: 'No numbers have been taken from the counter',
+      stopped: 'The buffered numbers were given back',
+      spent: `All buffered numbers of the counter ${formatName(counter)} are used`,
+      cure: '`stepMax` or `lastsMs`',
     });
     this.size = new StepSize(terms);
   }
@@ -86,31 +95,25 @@ export class SegmentKeeper extends StoreKeeper<GrantedSegment> implements OpenGe
  * would lose.
  */
 
-type StepTerms = Pick<SegmentTerms, 'lastsMs' | 'stepMin' | 'stepMax'>;
-
 /** Use in a shorter time counts as the use of a full second. */
 const MEASURED_MS_MIN = 1000;
 /** Limits the measured time, so a quiet night does not determine the rate of the morning. */
 const MEASURED_MS_MAX = 60_000;
 
 export class StepSize {
-  private stepNow: number;
+  /** The number that the next call requests. */
+  step: number;
   private perMs = 0;
   private since: { readonly atMs: number; readonly issuedCount: number } | undefined;
 
-  constructor(private readonly terms: StepTerms) {
-    this.stepNow = terms.stepMin;
-  }
-
-  /** The number that the next call requests. */
-  get step(): number {
-    return this.stepNow;
+  constructor(private readonly terms: Pick<SegmentTerms, 'lastsMs' | 'stepMin' | 'stepMax'>) {
+    this.step = terms.stepMin;
   }
 
   /** The buffer level at which more numbers are requested. */
   get mark(): number {
-    const enough = Math.min(Math.ceil(this.perMs * this.terms.lastsMs), 2 * this.stepNow);
-    return Math.max(Math.floor(this.stepNow / 2), enough);
+    const enough = Math.min(Math.ceil(this.perMs * this.terms.lastsMs), 2 * this.step);
+    return Math.max(Math.floor(this.step / 2), enough);
   }
 
   /** How long `count` numbers last at the current rate; undefined without a rate. */
@@ -120,21 +123,18 @@ export class StepSize {
 
   /** Measures the rate before a refill, and sets the step. */
   measure(issuedCount: number, nowMs: number): void {
-    this.since ??= { atMs: nowMs, issuedCount };
-    const { atMs, issuedCount: before } = this.since;
+    const now = { atMs: nowMs, issuedCount };
+    const { atMs, issuedCount: before } = (this.since ??= now);
     const tookMs = nowMs - atMs;
     // A clock that was set back allows no measurement: the next refill measures from here.
-    if (tookMs < 0) this.since = { atMs: nowMs, issuedCount };
-    else this.rate(issuedCount - before, tookMs);
-    if (tookMs >= MEASURED_MS_MIN) this.since = { atMs: nowMs, issuedCount };
-  }
-
-  private rate(usedCount: number, tookMs: number): void {
-    const measured = usedCount / Math.min(MEASURED_MS_MAX, Math.max(MEASURED_MS_MIN, tookMs));
+    if (tookMs < 0 || tookMs >= MEASURED_MS_MIN) this.since = now;
+    if (tookMs < 0) return;
+    const spanMs = Math.min(MEASURED_MS_MAX, Math.max(MEASURED_MS_MIN, tookMs));
+    const measured = (issuedCount - before) / spanMs;
     // Part of a second only proves a minimum rate.
     this.perMs = tookMs >= MEASURED_MS_MIN ? measured : Math.max(this.perMs, measured);
     const { lastsMs, stepMin, stepMax } = this.terms;
     const wanted = Math.ceil((this.perMs * lastsMs) / 2);
-    this.stepNow = Math.max(stepMin, Math.min(wanted, 2 * this.stepNow, stepMax));
+    this.step = Math.max(stepMin, Math.min(wanted, 2 * this.step, stepMax));
   }
 }

@@ -4,8 +4,6 @@
  * Guarantee: it reports every error at once, and no message shows a store, a client, or a possible
  * URL.
  */
-import { SnowflakeError } from '../../errors.js';
-import { formatName } from '../../messages.js';
 import { later, nameFaults, readOptions, refuse, whole, type OptionTable } from '../../options.js';
 import { bigFaults, storeFaults, type CounterStore } from '../counter-store.js';
 
@@ -127,30 +125,4 @@ function startFaults(startAt: unknown, stores: readonly CounterStore[]): string[
       'reads the highest id in use, `startAt: () => orders.maximum("id")`, or leave it out and ' +
       'run `snowflake counters create` once.',
   ];
-}
-
-/** The keeper's part of the options, and the end of its messages. */
-export function segmentWords({ stores, counter }: SegmentTerms) {
-  return {
-    stores,
-    counter,
-    waitAdvice: 'If this lasts, raise `lossGap`.',
-    granted: `Numbers of ${counter} are taken from`,
-    notStarted: 'No numbers have been taken from the counter',
-    stopped: 'The buffered numbers were given back',
-    spent: `All buffered numbers of the counter ${formatName(counter)} are used`,
-    cure: '`stepMax` or `lastsMs`',
-  };
-}
-
-export function startFailed(text: string): SnowflakeError {
-  return new SnowflakeError('STORE_UNAVAILABLE', `The function \`startAt\` failed: ${text}`);
-}
-
-export function noHighestId(got: string): SnowflakeError {
-  return new SnowflakeError(
-    'CONFIG_INVALID',
-    `Expected the function \`startAt\` to give the highest id in use, as bigint or decimal text, ` +
-      `or null for an empty table, got ${got}.`,
-  );
 }

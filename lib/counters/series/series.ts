@@ -76,7 +76,7 @@ export function series(options: SeriesOptions): Series {
   const form = new SeriesForm(terms);
   const locationOf = () => store.location ?? 'the store of counters';
   const over = (): never => {
-    throw silent({ location: locationOf() }, ms);
+    throw silent(locationOf(), ms);
   };
   /** The end of the most recent period; the store keeps the ends of all others. */
   let known = { period: '', have: 0n };
@@ -133,6 +133,7 @@ export interface SeriesFormOptions {
 }
 
 const NAME = { of: 'characters without spaces, / and |', without: /[\s\p{C}|/]/u, lengthMax: 100 };
+/** How many of the digits yyyyMMdd name a period. */
 const PERIOD_DIGITS: { readonly [period in Period]: number } = { day: 8, month: 6, year: 4 };
 export const SERIES_FORM = {
   name: [named(NAME)],
@@ -167,14 +168,14 @@ export class SeriesForm {
   private readonly periodDigits: number;
   private readonly pattern: RegExp;
   private readonly clock: Clock;
-  private readonly periodAt: (nowMs: number) => string;
+  private readonly dates: Intl.DateTimeFormat;
 
   constructor(options: Completed<SeriesFormOptions, typeof SERIES_FORM>) {
     const { name, period, timeZone, form, clock } = options;
     const [before, between, zeros, after] = partsOf(form)!;
     this.name = name;
     this.clock = clock;
-    this.periodAt = periodsOf(period, timeZone);
+    this.dates = dateIn(timeZone);
     this.literals = [before, between, after];
     this.width = zeros.length;
     this.periodDigits = PERIOD_DIGITS[period];
@@ -184,7 +185,10 @@ export class SeriesForm {
 
   /** The current period. */
   get period(): string {
-    return this.periodAt(this.clock.now());
+    const found = this.dates.formatToParts(this.clock.now());
+    const part = (type: string) => found.find((each) => each.type === type)?.value ?? '';
+    const digits = `${part('year').padStart(4, '0')}${part('month')}${part('day')}`;
+    return digits.slice(0, this.periodDigits);
   }
 
   /** @throws SnowflakeError COUNTER_FULL for a number that does not fit its digits */
@@ -192,8 +196,21 @@ export class SeriesForm {
     const [before, between, after] = this.literals;
     const digits = String(number).padStart(this.width, '0');
     const isPeriod = /^\d+$/.test(period) && period.length === this.periodDigits;
-    if (!isPeriod || !Number.isSafeInteger(number) || number < 1) throw wrongParts(period, number);
-    if (digits.length > this.width) throw this.full(period);
+    if (!isPeriod || !Number.isSafeInteger(number) || number < 1) {
+      throw new SnowflakeError(
+        'ARGUMENT_INVALID',
+        `Expected a period of this series and a whole number from 1 up, got ${format(period)} ` +
+          `and ${format(number)}.`,
+      );
+    }
+    if (digits.length > this.width) {
+      throw new SnowflakeError(
+        'COUNTER_FULL',
+        `The series ${this.name} has used all numbers of ${this.width} digits in ${period}. A ` +
+          `wider form is another series: texts of two widths do not sort, and are not read alike.`,
+        { details: { period } },
+      );
+    }
     return `${before}${period}${between}${digits}${after}`;
   }
 
@@ -202,24 +219,11 @@ export class SeriesForm {
     const [, period, digits] = (typeof text === 'string' && this.pattern.exec(text)) || [];
     const number = Number(digits);
     if (period !== undefined && number > 0) return { period, number };
+    const example = this.text({ period: '20261121'.slice(0, this.periodDigits), number: 1 });
     throw new SnowflakeError(
       'ID_INVALID',
-      `Expected a text of the series ${this.name}, such as ${this.example}, got ` +
-        `${formatShort(text)}.`,
+      `Expected a text of the series ${this.name}, such as ${example}, got ${formatShort(text)}.`,
       { details: { value: text } },
-    );
-  }
-
-  private get example(): string {
-    return this.text({ period: '20261121'.slice(0, this.periodDigits), number: 1 });
-  }
-
-  private full(period: string): SnowflakeError {
-    return new SnowflakeError(
-      'COUNTER_FULL',
-      `The series ${this.name} has used all numbers of ${this.width} digits in ${period}. A ` +
-        `wider form is another series: texts of two widths do not sort, and are not read alike.`,
-      { details: { period } },
     );
   }
 }
@@ -240,14 +244,6 @@ function formFault(form: unknown): string {
   );
 }
 
-function wrongParts(period: string, number: number): SnowflakeError {
-  return new SnowflakeError(
-    'ARGUMENT_INVALID',
-    `Expected a period of this series and a whole number from 1 up, got ${format(period)} and ` +
-      `${format(number)}.`,
-  );
-}
-
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 
 /*
@@ -258,19 +254,6 @@ const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, 
 
 /** When the numbers of a series restart at 1. */
 export type Period = 'day' | 'month' | 'year';
-
-/** How many of the digits yyyyMMdd name a period. */
-
-/** @param timeZone a zone without zoneFaults() */
-function periodsOf(period: Period, timeZone: string): (nowMs: number) => string {
-  const format = dateIn(timeZone);
-  return (nowMs) => {
-    const found = format.formatToParts(nowMs);
-    const part = (type: string) => found.find((each) => each.type === type)?.value ?? '';
-    const digits = `${part('year').padStart(4, '0')}${part('month')}${part('day')}`;
-    return digits.slice(0, PERIOD_DIGITS[period]);
-  };
-}
 
 /** Reports a time zone that this version of Node does not support. */
 function zoneFaults(_: string, timeZone: unknown): string[] {

@@ -73,7 +73,11 @@ export class RowCounters extends RowOperations implements CounterStore {
     return this.inTurn([counter], async ({ rows, reading, refused }) => {
       const stored = rows.find(({ key }) => key === counter);
       const read = stored && counterOf(stored);
-      const known = read && asSeen(read, reading);
+      // A changed counter waits from the first read that finds it stored, until no loss can undo
+      // it.
+      const known = read?.isUnseen
+        ? { ...read.row, readyAtMs: nowAt(read.header, reading) + reading.lossWindowMs }
+        : read?.row;
       const step = begun ?? rule({ header: read?.header, row: known }, reading);
       const { answer, header = read?.header, row = known } = step;
       if (header === undefined || row === undefined) return { answer };
@@ -93,12 +97,6 @@ export class RowCounters extends RowOperations implements CounterStore {
       return isWritten === true && !isUnseen ? { answer } : undefined;
     });
   }
-}
-
-/** A changed counter waits from the first read that finds it stored, until no loss can undo it. */
-function asSeen({ header, row, isUnseen }: CounterOfRow, reading: StoreReading): CounterRow {
-  if (!isUnseen) return row;
-  return { ...row, readyAtMs: nowAt(header, reading) + reading.lossWindowMs };
 }
 
 /* Converts a counter, with the header of its time, to and from the text that a store keeps. */

@@ -233,7 +233,7 @@ export class WorkerCensus {
   first(nowMs: number): Promise<void> | undefined {
     if (!this.isWaitedFor) return undefined;
     const limit = { timers: this.timers, ms: WAITED_MS_MAX, over: () => undefined };
-    return (this.waited ??= withinLimit(this.asked ?? this.start(nowMs), limit).then(() => {
+    return (this.waited ??= withinLimit((this.asked ??= this.ask(nowMs)), limit).then(() => {
       this.isWaitedFor = false;
     }));
   }
@@ -243,17 +243,13 @@ export class WorkerCensus {
     // A clock that was set back must not delay the next count.
     if (Math.abs(nowMs - this.askedAtMs) < this.everyMs) return this.counted;
     if (!this.isAnswered) this.counted = undefined;
-    void this.start(nowMs);
+    this.asked = this.ask(nowMs);
     return this.counted;
   }
 
-  private start(nowMs: number): Promise<void> {
+  private async ask(nowMs: number): Promise<void> {
     this.askedAtMs = nowMs;
     this.isAnswered = false;
-    return (this.asked = this.ask());
-  }
-
-  private async ask(): Promise<void> {
     try {
       const records = await this.support.workers?.(COUNTED_MAX + 1);
       this.counted = records && count(records, this.ids.workerIds);

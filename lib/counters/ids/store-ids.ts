@@ -4,7 +4,7 @@
  * Guarantee: callers in the same turn of the event loop share a store call, and each gets IDs of a
  * call sent after its arrival.
  */
-import { callWords, checkedCount, type CallFields } from '../../core/generator/id-source.js';
+import { callWords, checkedCount } from '../../core/generator/id-source.js';
 import type { BitLayout } from '../../core/layout/bit-layout.js';
 import type { SnowflakeError } from '../../errors.js';
 import type { CallerQueue, GeneratorEnvironment, OpenGenerator } from '../../generator.js';
@@ -16,10 +16,7 @@ import { StoreKeeper } from '../store-keeper.js';
 import { IdQueue, IdsAtOnce, type Asker } from './id-queue.js';
 import { PositionSpace, type CountedTerms, type PositionRun } from './store-ids-options.js';
 
-interface CountedCall {
-  readonly signal?: AbortSignal;
-  readonly fields?: CallFields;
-}
+type CountedCall = Parameters<CallerQueue['next']>[0];
 
 export class StoreIds extends StoreKeeper<PositionRun> implements OpenGenerator, CallerQueue {
   readonly line = this;

@@ -81,7 +81,7 @@ export function series(options: SeriesOptions): Series {
   /** The end of the most recent period; the store keeps the ends of all others. */
   let known = { period: '', have: 0n };
   const take = async (period: string): Promise<number> => {
-    const counter = `${form.name}/${period}`;
+    const counter = `${terms.name}/${period}`;
     const have = known.period === period ? known.have : 0n;
     const request = { kind: 'dense', counter, count: 1n, have, lossGap: BigInt(lossGap) } as const;
     const answer = await store.take({ ...request, startAt: 1n });
@@ -162,19 +162,15 @@ export interface SeriesParts {
 const WIDTH_MAX = 15;
 
 export class SeriesForm {
-  readonly name: string;
   private readonly literals: readonly [before: string, between: string, after: string];
   private readonly width: number;
   private readonly periodDigits: number;
   private readonly pattern: RegExp;
-  private readonly clock: Clock;
   private readonly dates: Intl.DateTimeFormat;
 
-  constructor(options: Completed<SeriesFormOptions, typeof SERIES_FORM>) {
-    const { name, period, timeZone, form, clock } = options;
+  constructor(private readonly terms: Completed<SeriesFormOptions, typeof SERIES_FORM>) {
+    const { period, timeZone, form } = terms;
     const [before, between, zeros, after] = partsOf(form)!;
-    this.name = name;
-    this.clock = clock;
     this.dates = dateIn(timeZone);
     this.literals = [before, between, after];
     this.width = zeros.length;
@@ -185,7 +181,7 @@ export class SeriesForm {
 
   /** The current period. */
   get period(): string {
-    const found = this.dates.formatToParts(this.clock.now());
+    const found = this.dates.formatToParts(this.terms.clock.now());
     const part = (type: string) => found.find((each) => each.type === type)?.value ?? '';
     const digits = `${part('year').padStart(4, '0')}${part('month')}${part('day')}`;
     return digits.slice(0, this.periodDigits);
@@ -206,8 +202,9 @@ export class SeriesForm {
     if (digits.length > this.width) {
       throw new SnowflakeError(
         'COUNTER_FULL',
-        `The series ${this.name} has used all numbers of ${this.width} digits in ${period}. A ` +
-          `wider form is another series: texts of two widths do not sort, and are not read alike.`,
+        `The series ${this.terms.name} has used all numbers of ${this.width} digits in ` +
+          `${period}. A wider form is another series: texts of two widths do not sort, and are ` +
+          `not read alike.`,
         { details: { period } },
       );
     }
@@ -222,7 +219,8 @@ export class SeriesForm {
     const example = this.text({ period: '20261121'.slice(0, this.periodDigits), number: 1 });
     throw new SnowflakeError(
       'ID_INVALID',
-      `Expected a text of the series ${this.name}, such as ${example}, got ${formatShort(text)}.`,
+      `Expected a text of the series ${this.terms.name}, such as ${example}, got ` +
+        `${formatShort(text)}.`,
       { details: { value: text } },
     );
   }

@@ -12,7 +12,7 @@ import { refused } from '../options.js';
 import { RetryDelay, type TimerHandle } from '../time/timers.js';
 import type { HeldFrom, HoldParts } from './lock-attempt.js';
 import { lockLost, unavailable, type LossReason } from './lock-events.js';
-import { noteFaults, permitName, type ExtendAnswer } from './lock-store.js';
+import { noteFaults, permitName, type HeldLock } from './lock-store.js';
 
 /** The argument of a section that runs under a lock. */
 export interface LockSection {
@@ -93,8 +93,7 @@ export class HeldSection implements AcquiredLock {
   readonly grantedAtMs: number | undefined;
   readonly #parts: SectionParts;
   /** The lock that represents its permit. */
-  readonly #name: string;
-  readonly #holder: string;
+  readonly #own: HeldLock;
   readonly #era: number;
   readonly #retry: RetryDelay;
   /** The time since the lock was acquired. */
@@ -117,9 +116,8 @@ export class HeldSection implements AcquiredLock {
     this.#parts = parts;
     this.lock = parts.lock;
     this.permit = permit;
-    this.#name = permitName(parts.lock, permit);
     this.token = answer.token;
-    this.#holder = holder;
+    this.#own = { lock: permitName(parts.lock, permit), holder, token: this.token };
     this.#era = answer.era;
     this.#held = passed;
     this.#note = answer.note;
@@ -190,13 +188,12 @@ export class HeldSection implements AcquiredLock {
     this.#stop();
     const { calls, events, lock, hold, onEnd } = this.#parts;
     const { heldMs } = this;
-    const request = { lock: this.#name, holder: this.#holder, token: this.token };
     let isConfirmed = false;
     try {
       await calls.run({ call: 'release', lock }, () => {
         const keepMs = Math.max(0, hold.holdAtLeastMs - this.heldMs);
         const { clocks } = calls.seen;
-        return calls.store.release({ ...request, clocks, ...(keepMs > 0 && { keepMs }) });
+        return calls.store.release({ ...this.#own, clocks, ...(keepMs > 0 && { keepMs }) });
       });
       isConfirmed = true;
     } catch {
@@ -230,18 +227,19 @@ export class HeldSection implements AcquiredLock {
 
   #extendAfter(ms: number): void {
     const { monotonic } = this.#parts.calls.terms;
-    this.#extendAtMs = monotonic.now() + (this.#isLast ? Infinity : ms);
+    const { ttlMs, passed } = this.#deadline;
+    // The last request has extended the lock for as long as its section may run.
+    const isLast = ttlMs - passed() > this.#allowedMs - 1;
+    this.#extendAtMs = monotonic.now() + (isLast ? Infinity : ms);
     this.#watch();
   }
 
   #watch(): void {
     const { timers, monotonic } = this.#parts.calls.terms;
     timers.cancel(this.#timer);
-    const ms = Math.min(this.leftMs, Math.ceil(this.#extendAtMs - monotonic.now()));
-    const come = () => this.#look();
+    const ms = Math.max(1, Math.min(this.leftMs, Math.ceil(this.#extendAtMs - monotonic.now())));
     // A repeated timer does not keep an otherwise finished process alive.
-    const isRepeated = this.#isAbandoned;
-    this.#timer = timers[isRepeated ? 'every' : 'after'](Math.max(1, ms), come);
+    this.#timer = timers[this.#isAbandoned ? 'every' : 'after'](ms, () => this.#look());
   }
 
   #look(): void {
@@ -249,12 +247,6 @@ export class HeldSection implements AcquiredLock {
     if (this.#parts.calls.terms.monotonic.now() < this.#extendAtMs) return this.#watch();
     this.#extendAfter(Infinity);
     void this.#extend();
-  }
-
-  /** True if the lock is already held for as long as its section may run. */
-  get #isLast(): boolean {
-    const { ttlMs, passed } = this.#deadline;
-    return ttlMs - passed() > this.#allowedMs - 1;
   }
 
   async #extend(): Promise<void> {
@@ -275,28 +267,22 @@ export class HeldSection implements AcquiredLock {
 
   #askForMore(note?: string): Promise<boolean> {
     const { calls, lock, hold } = this.#parts;
-    const own = { lock: this.#name, holder: this.#holder, token: this.token, era: this.#era };
-    const more = note !== undefined && { note };
+    const own = { ...this.#own, era: this.#era, ...(note !== undefined && { note }) };
     return calls.run({ call: 'extend', lock }, async (passed) => {
       if (this.#isOver) return false;
       const { highest, clocks } = calls.seen;
       // The time of a late response counts from the moment of its request.
       const ttlMs = Math.max(1, Math.ceil(Math.min(hold.ttlMs, this.#allowedMs)));
-      const answer = await calls.store.extend({ ...own, ttlMs, ...more, highest, clocks });
+      const answer = await calls.store.extend({ ...own, ttlMs, highest, clocks });
       calls.seen.observe(answer);
-      this.#apply(answer, passed);
+      if (answer.status !== 'ok') this.#lose('store');
+      // A response after the deadline is too late: `leftMs` has already reported the lock as lost.
+      else if (this.leftMs <= 0) this.#runOut();
+      else if (answer.ttlMs - passed() > this.leftMs) {
+        this.#deadline = { ttlMs: answer.ttlMs, passed };
+      }
       return true;
     });
-  }
-
-  #apply(answer: ExtendAnswer, passed: Stopwatch): void {
-    if (this.#isOver) return;
-    if (answer.status !== 'ok') return this.#lose('store');
-    // A response after the deadline is too late: `leftMs` has already reported the lock as lost.
-    if (this.leftMs <= 0) return this.#runOut();
-    const { ttlMs } = answer;
-    if (ttlMs - passed() <= this.leftMs) return;
-    this.#deadline = { ttlMs, passed };
   }
 
   #runOut(): void {

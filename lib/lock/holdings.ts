@@ -26,10 +26,9 @@ export interface HoldingsStatus {
 
 export class Holdings {
   readonly events = new LockEvents();
-  readonly #terms: LockTerms;
   readonly calls: LockCalls;
   readonly #queue: LocalQueue;
-  readonly #held = new Map<HeldSection, Place>();
+  readonly #held = new Set<HeldSection>();
   readonly #waiting = new Set<Place>();
   readonly #bySignal = new BySignal<{ place: Place; signal?: AbortSignal | undefined }>(
     ({ place }, reason) => place.end(reason),
@@ -42,18 +41,16 @@ export class Holdings {
   #closing: Promise<void> | undefined;
 
   constructor(store: LockStore, terms: LockTerms) {
-    this.#terms = terms;
     this.calls = new LockCalls(store, terms);
     this.#queue = new LocalQueue(terms, store.untilReleased !== undefined);
   }
 
   get status(): HoldingsStatus {
-    const held = [...this.#held.keys()].map((section) => {
-      const { lock, permit, token, heldMs, leftMs } = section;
+    const held = [...this.#held].map(({ lock, permit, token, heldMs, leftMs }) => {
       return { lock, permit, token, heldMs, leftMs };
     });
     const { counts, waitedMs } = this.events;
-    return { held, waitingCount: this.#waitingCount, counts, waitedMs };
+    return { held, waitingCount: this.#waitingCount, counts: { ...counts }, waitedMs };
   }
 
   get #waitingCount(): number {
@@ -86,10 +83,10 @@ export class Holdings {
     const caller = { place, signal: hold.signal };
     this.#bySignal.add(caller);
     this.#waiting.add(place);
-    const waited = started(this.#terms);
+    const waited = started(this.calls.terms);
     try {
       const section = await this.#inTurn(hold, place, waited);
-      this.#held.set(section, place);
+      this.#held.add(section);
       this.events.notify({ kind: 'acquired', lock, waitedMs: Math.floor(waited()) });
       return section;
     } catch (error) {
@@ -114,7 +111,7 @@ export class Holdings {
    *   others
    */
   async acquireAll(locks: readonly string[], hold: HoldTerms): Promise<HeldSection[]> {
-    const waited = started(this.#terms);
+    const waited = started(this.calls.terms);
     const sections: HeldSection[] = [];
     try {
       for (const lock of locks) {
@@ -134,11 +131,12 @@ export class Holdings {
    *
    * @returns the rest of that time
    */
-  async drain(ms = this.#terms.drainMs): Promise<number> {
+  async drain(ms = this.calls.terms.drainMs): Promise<number> {
     if (this.#isIdle) return ms;
-    const passed = started(this.#terms);
+    const { terms } = this.calls;
+    const passed = started(terms);
     const idle = new Promise<void>((resolve) => void this.#onIdle.push(resolve));
-    await withinLimit(idle, { ms, timers: this.#terms.timers, over: () => undefined });
+    await withinLimit(idle, { ms, timers: terms.timers, over: () => undefined });
     return Math.max(0, Math.floor(ms - passed()));
   }
 
@@ -149,7 +147,7 @@ export class Holdings {
   async #close(drainMs?: number): Promise<void> {
     for (const place of this.#waiting) place.end(closing(place.line.lock));
     await this.drain(drainMs);
-    for (const section of this.#held.keys()) section.abandon();
+    for (const section of this.#held) section.abandon();
     await this.calls.close();
   }
 
@@ -157,23 +155,27 @@ export class Holdings {
     const { lock } = place.line;
     if (!place.isTurn) await this.#turn(place, hold, waited);
     const ms = Math.min(this.#queue.othersMs(lock), Math.ceil(hold.waitMs - waited()));
-    if (ms > 0) await pause(this.#terms.timers, ms, place.signal);
+    if (ms > 0) await pause(this.calls.terms.timers, ms, place.signal);
     const parts = { calls: this.calls, events: this.events, lock, hold };
     const inBackground = (call: Promise<unknown>) => void this.#inBackground(call);
     const from = await new LockAttempt({ ...parts, place, waited, inBackground }).run();
-    const onEnd = (section: HeldSection, heldMs?: number) => this.#forget(section, heldMs);
+    const onEnd = (section: HeldSection, heldMs?: number) => {
+      this.#queue.leave(place, heldMs);
+      this.#held.delete(section);
+      this.#noteIdle();
+    };
     return new HeldSection({ ...parts, onEnd }, from);
   }
 
   async #turn(place: Place, hold: HoldTerms, waited: Stopwatch): Promise<void> {
     const { lock } = place.line;
-    const { timers, label } = this.#terms;
+    const { timers, label } = this.calls.terms;
     const ms = Math.ceil(hold.waitMs - waited());
     const late = timers.after(Math.max(0, ms), () => place.wake(false));
     const isTurn = ms > 0 && (await place.turn());
     timers.cancel(late);
     if (isTurn) return;
-    const holders = [...this.#held.keys()].filter((section) => section.lock === lock);
+    const holders = [...this.#held].filter((section) => section.lock === lock);
     // Waits out a pause of the store if this caller would do so at the head of the queue.
     const isLast = ({ error }: StoreAnswer) =>
       !(waited() + Number(error?.details['waitMs']) <= hold.waitMs + (hold.pauseMs ?? 0));
@@ -182,12 +184,6 @@ export class Holdings {
     if (told === true) return;
     const own = { label, leftMs: holders[0]?.leftMs ?? 0 };
     throw (told && told.error) || lockHeld(lock, own, hold.waitMs);
-  }
-
-  #forget(section: HeldSection, heldMs?: number): void {
-    this.#queue.leave(this.#held.get(section)!, heldMs);
-    this.#held.delete(section);
-    this.#noteIdle();
   }
 
   async #inBackground(call: Promise<unknown>): Promise<void> {

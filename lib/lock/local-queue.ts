@@ -18,33 +18,27 @@ import type { LockTerms } from './lock-options.js';
 import { permitName, type LockRefusal } from './lock-store.js';
 
 /** The callers of one lock. */
-interface Line {
-  readonly lock: string;
+class Line {
   /** In order of arrival; a Set removes a caller in constant time. */
-  readonly places: Set<Place>;
+  readonly places = new Set<Place>();
   /** The callers that request a permit. */
-  readonly searching: Set<Place>;
+  readonly searching = new Set<Place>();
   /** The permits that callers hold or request. */
-  readonly taken: Set<number>;
+  readonly taken = new Set<number>();
   /** The permits that this process leaves to other processes for a moment. */
-  readonly left: Set<number>;
+  readonly left = new Set<number>();
   /** Callers whose time is over, with the responses to other callers that they still wait for. */
-  readonly awaiting: Map<(answer: StoreAnswer) => void, (answer: StoreAnswer) => boolean>;
+  readonly awaiting = new Map<(answer: StoreAnswer) => void, (answer: StoreAnswer) => boolean>();
   /** The store's last refusal of a caller that still sends requests. */
-  answer?: StoreAnswer | undefined;
+  answer: StoreAnswer | undefined;
+
+  constructor(readonly lock: string) {}
 }
 
 /** The store's response; without an error, the store has granted the lock. */
 export interface StoreAnswer {
   readonly error?: SnowflakeError | undefined;
 }
-
-function newLine(lock: string): Line {
-  const sets = { taken: new Set<number>(), left: new Set<number>() };
-  return { lock, places: new Set(), searching: new Set(), awaiting: new Map(), ...sets };
-}
-
-type QueueParts = Pick<LockTerms, 'clock' | 'monotonic' | 'timers' | 'random'>;
 
 /** A delay this short is harmless, and a pause after it costs little. */
 const STREAK_MS = 500;
@@ -54,22 +48,22 @@ const SHARE_MS_MAX = { notified: 25, polling: 1000 };
 const COUNT_MAX = 1024;
 
 export class LocalQueue {
-  readonly #parts: QueueParts;
+  readonly #terms: LockTerms;
   readonly #shareMsMax: number;
   readonly #lines = new Map<string, Line>();
   readonly #going = new FewInATurn();
   readonly #streaks = new Map<string, { hadMs: number; released: Stopwatch }>();
 
   /** @param isNotified whether waiting processes are notified of a release */
-  constructor(parts: QueueParts, isNotified: boolean) {
-    this.#parts = parts;
+  constructor(terms: LockTerms, isNotified: boolean) {
+    this.#terms = terms;
     this.#shareMsMax = SHARE_MS_MAX[isNotified ? 'notified' : 'polling'];
   }
 
   enter(lock: string, permits: number): Place {
-    const line = this.#lines.get(lock) ?? newLine(lock);
+    const line = this.#lines.get(lock) ?? new Line(lock);
     this.#lines.set(lock, line);
-    const place = new Place(line, permits, this.#parts.random);
+    const place = new Place(line, permits, this.#terms.random);
     line.places.add(place);
     return place;
   }
@@ -88,7 +82,7 @@ export class LocalQueue {
   #noteReleased(lock: string, heldMs: number): void {
     const { hadMs = 0 } = this.#streaks.get(lock) ?? {};
     if (this.#streaks.size >= COUNT_MAX) this.#streaks.clear();
-    this.#streaks.set(lock, { hadMs: hadMs + heldMs, released: started(this.#parts) });
+    this.#streaks.set(lock, { hadMs: hadMs + heldMs, released: started(this.#terms) });
   }
 
   /** @param heldMs how long the caller has held the lock; absent if it never held it or lost it */
@@ -112,7 +106,7 @@ export class LocalQueue {
 
   /** A caller that waits for a permit leaves it to other processes first, as with a lock. */
   #free({ lock, searching, taken, left }: Line, permit: number): void {
-    const isWaitedFor = [...searching].some((place) => place.isWaiting);
+    const isWaitedFor = [...searching].some((place) => place.take !== undefined);
     const ms = isWaitedFor ? this.othersMs(lock) : 0;
     const free = () => {
       taken.delete(permit);
@@ -121,7 +115,7 @@ export class LocalQueue {
     };
     if (ms <= 0) return free();
     left.add(permit);
-    this.#parts.timers.after(ms, free);
+    this.#terms.timers.after(ms, free);
   }
 }
 
@@ -135,12 +129,14 @@ export class Place {
   /** The reason why this caller has stopped waiting. */
   over: { readonly reason: unknown } | undefined;
   #stop: AbortController | undefined;
-  #goOn: (isTurn: boolean) => void = () => undefined;
+  /** Ends the wait for its turn. */
+  wake: (isTurn: boolean) => void = () => undefined;
   /** The permits still to request in this round. */
   #left: number[] = [];
   /** The store's refusal for each held permit. */
   readonly #refusals = new Map<number, LockRefusal>();
-  #take: ((permit: number) => void) | undefined;
+  /** Present while this caller waits for a released permit. */
+  take: ((permit: number) => void) | undefined;
 
   constructor(line: Line, permits: number, random: () => number) {
     [this.line, this.permits, this.#random] = [line, permits, random];
@@ -158,7 +154,7 @@ export class Place {
 
   /** Resolves to true when its turn has come, or to false when it must stop waiting. */
   turn(): Promise<boolean> {
-    return new Promise((resolve) => (this.#goOn = resolve));
+    return new Promise((resolve) => (this.wake = resolve));
   }
 
   /** Waits for the turn, or for the first response to earlier callers that ends the wait. */
@@ -180,10 +176,6 @@ export class Place {
     }
   }
 
-  wake(isTurn: boolean): void {
-    this.#goOn(isTurn);
-  }
-
   /** Stops waiting, whatever this caller waits for. */
   end(reason: unknown): void {
     this.over ??= { reason };
@@ -200,10 +192,6 @@ export class Place {
     this.#stop ??= new AbortController();
     if (this.over !== undefined) this.#stop.abort(this.over.reason);
     return this.#stop.signal;
-  }
-
-  get isWaiting(): boolean {
-    return this.#take !== undefined;
   }
 
   /** Begins a round at a random permit: through all permits, or only for the released one. */
@@ -241,11 +229,9 @@ export class Place {
    * The refusal of the permit that is free next, with the highest token: a new token is a change.
    */
   get refusal(): LockRefusal | undefined {
-    const [first, ...others] = [...this.#refusals.values()].toSorted((a, b) => a.leftMs - b.leftMs);
-    if (first === undefined) return undefined;
-    const tokens = [first, ...others].map(({ token = 0n }) => token);
-    const token = tokens.reduce((highest, one) => (one > highest ? one : highest));
-    return token === 0n ? first : { ...first, token };
+    const refusals = [...this.#refusals.values()].toSorted((a, b) => a.leftMs - b.leftMs);
+    const token = refusals.reduce((most, { token = 0n }) => (token > most ? token : most), 0n);
+    return token === 0n ? refusals[0] : { ...refusals[0]!, token };
   }
 
   /** Resolves to a permit that was released in this process or announced by the store. */
@@ -256,8 +242,8 @@ export class Place {
     // A permit may have been released here since this caller's last request.
     this.#next();
     if (this.permit !== undefined) return this.permit;
-    const here = new Promise<number>((resolve) => (this.#take = resolve));
-    signal.addEventListener('abort', () => (this.#take = undefined), { once: true });
+    const here = new Promise<number>((resolve) => (this.take = resolve));
+    signal.addEventListener('abort', () => (this.take = undefined), { once: true });
     const { lock, left } = this.line;
     const all = Array.from({ length: this.permits }, (_, at) => at + 1);
     // A permit left to other processes is free, and is passed on once their time is over.
@@ -269,7 +255,7 @@ export class Place {
 
   /** @returns whether this caller takes a permit that this process has released */
   hand(permit: number): boolean {
-    const take = this.#take;
+    const { take } = this;
     if (permit > this.permits) return false;
     if (take === undefined) {
       // The caller requests another permit now, and this one next.
@@ -277,7 +263,7 @@ export class Place {
       return false;
     }
     this.line.taken.add(permit);
-    [this.permit, this.#take] = [permit, undefined];
+    [this.permit, this.take] = [permit, undefined];
     take(permit);
     return true;
   }

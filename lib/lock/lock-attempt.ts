@@ -118,7 +118,7 @@ export class LockAttempt {
   }
 
   #ask(permit: number): Promise<HeldFrom | Refusal | undefined> {
-    const { calls, lock, hold, place } = this.#parts;
+    const { calls, events, lock, hold, place } = this.#parts;
     const { seen, terms, store } = calls;
     const holder = this.#holder;
     const name = permitName(lock, permit);
@@ -133,7 +133,10 @@ export class LockAttempt {
     const answered = (answer: AcquireAnswer) => {
       this.#answerMs = passed();
       seen.observe(answer);
-      this.#noteSkew(answer.timeMs, terms.clock.now());
+      const hostMs = terms.clock.now();
+      const storeMs = answer.timeMs ?? hostMs;
+      const isSkewed = Math.abs(storeMs - hostMs) > STEP_MS + this.#answerMs;
+      if (isSkewed) events.notify({ kind: 'skewed', lock, storeMs, hostMs });
       if (answer.status !== 'ok') return this.#refusal(answer);
       seen.note(name, answer);
       if (passed() < answer.ttlMs) return { permit, holder, passed, answer };
@@ -144,13 +147,6 @@ export class LockAttempt {
       const isFinal = isSnowflakeError(error) && !error.retryable;
       return { error: failure, againMs: this.#retry.next(), isFinal };
     });
-  }
-
-  #noteSkew(storeMs: number | undefined, hostMs: number): void {
-    const { events, lock } = this.#parts;
-    const apartMs = Math.abs((storeMs ?? hostMs) - hostMs);
-    if (!(apartMs > STEP_MS + this.#answerMs)) return;
-    events.notify({ kind: 'skewed', lock, storeMs: storeMs!, hostMs });
   }
 
   #refusal(answer: Exclude<AcquireAnswer, LockGrant>): Refusal | undefined {
@@ -177,18 +173,13 @@ export class LockAttempt {
    * wait.
    */
   #pause(waitMs: number): Refusal {
-    const { lock, events } = this.#parts;
+    const { lock, events, hold, waited } = this.#parts;
     events.notify({ kind: 'paused', lock, waitMs });
-    const isFinal = waitMs > this.#leftMs && !this.#isPauseAdded(waitMs);
-    return { error: notYet(lock, waitMs), againMs: waitMs, isFinal };
-  }
-
-  #isPauseAdded(waitMs: number): boolean {
-    const { hold, waited } = this.#parts;
     const endMs = waited() + waitMs + Math.max(0, this.#leftMs);
-    const isAllowed = endMs <= hold.waitMs + (hold.pauseMs ?? 0);
-    if (isAllowed) this.#endMs = endMs;
-    return isAllowed;
+    const isLonger = waitMs > this.#leftMs;
+    const isFinal = isLonger && endMs > hold.waitMs + (hold.pauseMs ?? 0);
+    if (isLonger && !isFinal) this.#endMs = endMs;
+    return { error: notYet(lock, waitMs), againMs: waitMs, isFinal };
   }
 
   /** Polls less and less often while the same holder keeps the lock. */
@@ -289,11 +280,7 @@ export class LockCalls {
   /** For calls without a limit; `run` is for all others. */
   readonly store: LockStore;
   readonly seen: SeenTokens;
-  readonly #waiting = {
-    extend: new Set<InLine>(),
-    release: new Set<InLine>(),
-    acquire: new Set<InLine>(),
-  };
+  readonly #waiting = new Map(CALLS.map((call) => [call, new Set<InLine>()] as const));
   /** The calls in progress, the oldest first. */
   readonly #asked = new Set<Asked>();
   readonly #alarm: Alarm;
@@ -366,17 +353,13 @@ export class LockCalls {
     for (const own of this.#asked) {
       const leftMs = ms - own.passed();
       if (leftMs > 0) return this.#alarm.set(leftMs);
-      this.#noteLate(ms);
+      this.#acquireMax = Math.max(1, Math.floor(this.#acquireMax / 2));
+      for (const one of [...this.#waiting.values()].flatMap((line) => [...line])) {
+        if (one.waited() >= ms / 2) one.fail(tooSlow(one.lock, ms));
+      }
       // This happens in the timer's own turn, so a later response does not win.
       own.late();
       this.#leave(own);
-    }
-  }
-
-  #noteLate(ms: number): void {
-    this.#acquireMax = Math.max(1, Math.floor(this.#acquireMax / 2));
-    for (const one of CALLS.flatMap((call) => [...this.#waiting[call]])) {
-      if (one.waited() >= ms / 2) one.fail(tooSlow(one.lock, ms));
     }
   }
 
@@ -386,7 +369,7 @@ export class LockCalls {
   }
 
   async #turn({ call, lock, place }: Call): Promise<void> {
-    const line = this.#waiting[call];
+    const line = this.#waiting.get(call)!;
     const signal = place?.signal;
     let abort = () => {};
     const turn = new Promise<void>((go, reject) => {
@@ -404,10 +387,10 @@ export class LockCalls {
   }
 
   #goOn(): void {
-    for (const call of CALLS) {
-      for (const one of this.#waiting[call]) {
+    for (const [call, line] of this.#waiting) {
+      for (const one of line) {
         if (!this.#hasRoomFor(call)) break;
-        this.#waiting[call].delete(one);
+        line.delete(one);
         this.#givenCount++;
         one.go();
       }

@@ -45,14 +45,15 @@ const NO_COUNTS = { acquired: 0, refused: 0, unavailable: 0, lost: 0, released: 
 export type LockCounts = Readonly<typeof NO_COUNTS>;
 
 export class LockEvents {
-  readonly #counts = { ...NO_COUNTS };
+  readonly counts = { ...NO_COUNTS };
   readonly #listeners = new Set<LockListener>();
-  #waitedMs = 0;
+  /** The total time that callers waited, for any reason. */
+  waitedMs = 0;
 
   notify(event: LockEvent): void {
-    const counts: Partial<Record<LockEvent['kind'], number>> = this.#counts;
+    const counts: Partial<Record<LockEvent['kind'], number>> = this.counts;
     if (counts[event.kind] !== undefined) counts[event.kind]!++;
-    if ('waitedMs' in event) this.#waitedMs += event.waitedMs;
+    if ('waitedMs' in event) this.waitedMs += event.waitedMs;
     for (const listener of this.#listeners) {
       try {
         listener(event);
@@ -69,15 +70,6 @@ export class LockEvents {
     const own: LockListener = (event) => listener(event);
     this.#listeners.add(own);
     return () => void this.#listeners.delete(own);
-  }
-
-  get counts(): LockCounts {
-    return { ...this.#counts };
-  }
-
-  /** The total time that callers waited, for any reason. */
-  get waitedMs(): number {
-    return this.#waitedMs;
   }
 }
 

@@ -114,7 +114,9 @@ export function lockTerms(options: LockOptions = {}): LockTerms {
   const { application, ...terms } = checkedOptions(options, LOCK, 'A lock');
   const { longestTtlMs = terms.ttlMs } = terms;
   refuse(longestFaults(terms.ttlMs, longestTtlMs));
-  return { ...terms, longestTtlMs, label: labelOf(application) };
+  const { host, pid } = systemIdentity(application).label();
+  const label = `${host} ${pid} ${application}`.replace(/\p{C}/gu, '?');
+  return { ...terms, longestTtlMs, label: label.slice(0, LABEL_LENGTH_MAX) };
 }
 
 /** The error of options that are valid separately. */
@@ -128,7 +130,15 @@ export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms):
   // Does not use readOptions, which takes five times as long, because every lock is checked.
   const { ttlMs = terms.ttlMs, waitMs = 0, holdAtLeastMs = 0, signal } = options;
   const { holdAtMostMs = Infinity, permits = 1 } = options;
-  const faults = [...lastNameFaults(lock, permits), ...own, ...longerFaults(ttlMs, terms)];
+  const { longestTtlMs } = terms;
+  const faults = [...lastNameFaults(lock, permits), ...own];
+  if (typeof ttlMs === 'number' && ttlMs > longestTtlMs) {
+    faults.push(
+      `\`ttlMs\` is ${ttlMs}, and no lock may be held for longer than ${longestTtlMs} ms without ` +
+        `being extended. It is extended automatically while its section runs, so a short one is ` +
+        `enough; otherwise give all processes a higher \`longestTtlMs\`.`,
+    );
+  }
   if (own.length === 0) faults.push(...mostFaults(holdAtLeastMs, holdAtMostMs));
   if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
   // The store reserves a lock for no longer than it may be held.
@@ -171,19 +181,4 @@ function lastNameFaults(lock: string, permits: number): string[] {
   const faults = nameFaults('lock', lock);
   const isOne = faults.length > 0 || !Number.isInteger(permits) || permits === 1;
   return isOne ? faults : nameFaults('lock', permitName(lock, permits));
-}
-
-function longerFaults(ttlMs: number, { longestTtlMs }: LockTerms): string[] {
-  if (typeof ttlMs !== 'number' || !(ttlMs > longestTtlMs)) return [];
-  return [
-    `\`ttlMs\` is ${ttlMs}, and no lock may be held for longer than ${longestTtlMs} ms without ` +
-      `being extended. It is extended automatically while its section runs, so a short one is ` +
-      `enough; otherwise give all processes a higher \`longestTtlMs\`.`,
-  ];
-}
-
-function labelOf(application: string): string {
-  const { host, pid } = systemIdentity(application).label();
-  const label = `${host} ${pid} ${application}`;
-  return label.replace(/\p{C}/gu, '?').slice(0, LABEL_LENGTH_MAX);
 }

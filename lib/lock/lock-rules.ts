@@ -37,7 +37,7 @@ export function acquireLock(
   const header = observeAll(snapshot, request, reading);
   const nowMs = nowOf(header);
   const endMs = nowMs + (reading.lateMs ?? 0) + request.ttlMs;
-  if (row !== undefined && isHeldBy(row, header, request)) {
+  if (row !== undefined && isHeldBy(row, header, request.holder)) {
     const untilMs = Math.max(row.untilMs, endMs);
     return grant(header, { ...row, untilMs }, request, reading);
   }
@@ -79,11 +79,7 @@ function observeAll(
 }
 
 /** True if this same attempt holds the lock, with no loss of data since. */
-function isHeldBy(
-  row: LockRow,
-  header: LockHeader,
-  { holder }: { readonly holder: string },
-): boolean {
+function isHeldBy(row: LockRow, header: LockHeader, holder: string): boolean {
   return row.holder === holder && row.era === header.era && row.untilMs > nowOf(header);
 }
 
@@ -119,7 +115,7 @@ export function extendLock(
   const moved = observeEra(timed, era, reading);
   // The row of a long-held lock may have been removed, which proves nothing.
   const header = row === undefined ? moved : observeToken(moved, row, { have: token, reading });
-  const isHeld = row !== undefined && row.token === token && isHeldBy(row, header, { holder });
+  const isHeld = row !== undefined && row.token === token && isHeldBy(row, header, holder);
   const clocks = { nowMs: nowOf(header), timeMs };
   if (!isHeld) return { answer: { status: 'lost', ...clocks }, header };
   const untilMs = Math.max(row.untilMs, nowOf(header) + (reading.lateMs ?? 0) + ttlMs);
@@ -283,11 +279,7 @@ function greatest(a: bigint, b: bigint): bigint {
  * A longer ttl is recorded before it is granted: after a loss of both, the store would wait only
  * for the shorter one. Locks from before the last loss may end later than was known then.
  */
-function raiseLongest(
-  header: LockHeader,
-  longestMs: number,
-  { lossWindowMs }: StoreReading,
-): LockHeader {
+function raiseLongest(header: LockHeader, longestMs: number, reading: StoreReading): LockHeader {
   const longerMs = longestMs - header.longestMs;
   if (longerMs <= 0) return header;
   const nowMs = nowOf(header);
@@ -296,7 +288,7 @@ function raiseLongest(
     ...header,
     longestMs,
     provenMs: provenMsOf(header),
-    provenAtMs: nowMs + lossWindowMs,
+    provenAtMs: nowMs + reading.lossWindowMs,
     readyAtMs: header.readyAtMs + (isWaiting ? longerMs : 0),
   };
 }

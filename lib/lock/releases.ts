@@ -77,10 +77,9 @@ export class Releases {
   constructor(messages: ReleaseMessages, timers: Timers = systemTimers) {
     this.#messages = messages;
     this.#timers = timers;
-    const ended = () => this.#resubscribe();
     messages.onMessage(
       (name, isNews) => this.#released(name, isNews),
-      ended,
+      () => this.#resubscribe(),
       (name, who) => this.#channels.get(name)?.losers.add(who),
     );
   }
@@ -98,13 +97,17 @@ export class Releases {
         resolve();
       };
       signal.addEventListener('abort', wake);
-      const { isSubscribed, isReleased } = this.#enter(channel, wake);
+      this.#timers.cancel(channel.ending);
+      channel.wakes.add(wake);
+      // The first caller to return gets a release announced since.
+      const isReleased = channel.isReleased?.() ?? false;
+      channel.isReleased = undefined;
       const look = async () => {
         await channel.subscribed;
         if (!signal.aborted && (await isFree())) wake();
       };
       // Callers poll at their own pace.
-      if (!isSubscribed) look().catch(() => undefined);
+      if (!channel.isSubscribed) look().catch(() => undefined);
       if (signal.aborted || isReleased) wake();
     });
   }
@@ -165,27 +168,15 @@ export class Releases {
     return channel;
   }
 
-  /** @returns the previous state; the first caller to return gets a release announced since */
-  #enter(channel: Channel, wake: () => void) {
-    const { isSubscribed, ending } = channel;
-    const isReleased = channel.isReleased?.() ?? false;
-    this.#timers.cancel(ending);
-    channel.wakes.add(wake);
-    channel.isReleased = undefined;
-    return { isSubscribed, isReleased };
-  }
-
   #leave(name: string, channel: Channel, wake: () => void): void {
     channel.wakes.delete(wake);
     // A channel that has already ended needs no further end.
     if (channel.wakes.size > 0 || this.#channels.get(name) !== channel) return;
-    channel.ending = this.#timers.after(LINGER_MS, () => this.#end(name, channel));
-  }
-
-  #end(name: string, channel: Channel): void {
-    this.#forget(name, channel);
-    // A message without a caller is harmless.
-    this.#messages.unsubscribe(name).catch(() => undefined);
+    channel.ending = this.#timers.after(LINGER_MS, () => {
+      this.#forget(name, channel);
+      // A message without a caller is harmless.
+      this.#messages.unsubscribe(name).catch(() => undefined);
+    });
   }
 
   #forget(name: string, channel: Channel): void {

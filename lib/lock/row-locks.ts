@@ -196,7 +196,9 @@ export class RowLocks extends RowOperations implements LockStore {
         return row === undefined ? { answer } : { pauseMs: 0 };
       }
       if (header === undefined || row === undefined) return { answer };
-      const next = { key: lock, number: forgettableFrom(row), text: encodeRow(row, header) };
+      const { token, ...rest } = row;
+      const text = formText({ incarnation: header.incarnation, ...rest, token });
+      const next = { key: lock, number: forgettableFrom(row), text };
       const version = lockRow?.version;
       const isTimed = !isRead && lateMs !== Infinity;
       const betweenMs = isTimed ? ([timeMs, timeMs + lateMs!] as const) : undefined;
@@ -270,10 +272,6 @@ const NO_ERA = 0;
 
 export function headerRowOf(header: LockHeader): Row {
   return { key: HEADER_KEY, number: HEADER_NUMBER, text: formText(header) };
-}
-
-function encodeRow({ token, ...rest }: LockRow, { incarnation }: LockHeader): string {
-  return formText({ incarnation, ...rest, token });
 }
 
 /**

@@ -84,7 +84,12 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
   }
 
   onModuleInit(): void {
-    const faults = [...this.faults(), ...this.jobs.faults()];
+    const ofLocked = [...methodsIn(this.jobs.discovery)].flatMap(({ method, where }) => {
+      const mark = Reflect.getMetadata(LOCKED, method) as LockedMark | undefined;
+      return mark === undefined ? [] : lockedFaults(mark, where);
+    });
+    // Two modules may provide one class.
+    const faults = [...new Set(ofLocked), ...this.jobs.faults()];
     if (faults.length > 0) throw invalid(faults);
     this.locks.listen((event) => this.note(event));
     // An unavailable store does not fail the start; each call for a lock reports it.
@@ -105,15 +110,6 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
     }
   }
 
-  private faults(): string[] {
-    const faults = [...methodsIn(this.jobs.discovery)].flatMap(({ method, where }) => {
-      const mark = Reflect.getMetadata(LOCKED, method) as LockedMark | undefined;
-      return mark === undefined ? [] : lockedFaults(mark, where);
-    });
-    // Two modules may provide one class.
-    return [...new Set(faults)];
-  }
-
   private async tellAdvice(): Promise<void> {
     for (const line of await this.locks.advice()) this.#log.warn(line);
   }
@@ -122,9 +118,18 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
     if (event.kind === 'lost') {
       this.#log.warn(`The lock ${event.lock} was lost while it was held (${event.reason}).`);
     } else if (event.kind === 'long') {
-      this.#log.warn(longText(event.lock, event.heldMs));
+      this.#log.warn(
+        `The lock ${event.lock} has been held for ${Math.round(event.heldMs / 1000)} s, and is ` +
+          'extended as long as its section runs. If that hangs nobody else gets it: ' +
+          '`holdAtMostMs` sets an end.',
+      );
     } else if (event.kind === 'paused') {
-      this.warnFor(event.waitMs, event.kind, pauseText(event.waitMs));
+      const { kind, waitMs } = event;
+      const text =
+        `The store of the locks grants none for another ${waitMs} ms. It is new, was restarted ` +
+        'or may have lost data, and a lock that it lost may still be held. Methods with ' +
+        "`onHeld: 'skip'` wait for that; others fail unless they wait.";
+      this.warnFor(waitMs, kind, text);
     } else if (event.kind === 'skewed') {
       this.warnFor(HOUR_MS, event.kind, skewText(event.storeMs, event.hostMs));
     }
@@ -139,14 +144,6 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
   }
 }
 
-function pauseText(waitMs: number): string {
-  return (
-    `The store of the locks grants none for another ${waitMs} ms. It is new, was restarted or ` +
-    'may have lost data, and a lock that it lost may still be held. Methods with ' +
-    "`onHeld: 'skip'` wait for that; others fail unless they wait."
-  );
-}
-
 function skewText(storeMs: number, hostMs: number): string {
   const aheadMs = Math.round(storeMs - hostMs);
   const side = aheadMs > 0 ? 'ahead of' : 'behind';
@@ -154,13 +151,6 @@ function skewText(storeMs: number, hostMs: number): string {
     `The clock of the lock store is ${Math.abs(aheadMs)} ms ${side} this host's: ` +
     `${timeText(storeMs)} and ${timeText(hostMs)}. A step forward ends no lock. Jobs of ` +
     '`@CronOnce` run when both clocks have reached a tick. Set the clock that is wrong (NTP).'
-  );
-}
-
-function longText(lock: string, heldMs: number): string {
-  return (
-    `The lock ${lock} has been held for ${Math.round(heldMs / 1000)} s, and is extended as long ` +
-    'as its section runs. If that hangs nobody else gets it: `holdAtMostMs` sets an end.'
   );
 }
 

@@ -90,18 +90,13 @@ export function Locked<A extends unknown[] = []>(
       const run = async () => withoutStream(await method.apply(this, args), name);
       return onHeld === 'skip' ? locks.usingOrSkip(lock, hold, run) : locks.using(lock, hold, run);
     };
-    given.value = alike(locked, method);
-    const mark: LockedMark = { key, options };
-    Reflect.defineMetadata(LOCKED, mark, locked);
+    // Other decorators have left their metadata at the method that this one replaces.
+    for (const other of Reflect.getMetadataKeys(method) as unknown[]) {
+      Reflect.defineMetadata(other, Reflect.getMetadata(other, method), locked);
+    }
+    given.value = Object.defineProperties(locked, Object.getOwnPropertyDescriptors(method));
+    Reflect.defineMetadata(LOCKED, { key, options } satisfies LockedMark, locked);
   };
-}
-
-/** Copies the metadata of other decorators to the function that replaces the method. */
-function alike(locked: Method, method: Method): Method {
-  for (const key of Reflect.getMetadataKeys(method) as unknown[]) {
-    Reflect.defineMetadata(key, Reflect.getMetadata(key, method), locked);
-  }
-  return Object.defineProperties(locked, Object.getOwnPropertyDescriptors(method));
 }
 
 function checkedKey(key: unknown, name: string | symbol): string {

@@ -45,7 +45,9 @@ export async function openLocks(given: LockModuleOptions): Promise<DistributedLo
 }
 
 async function storeOf(locks: unknown, faults: string[]): Promise<LockStore | undefined> {
-  if (isLockStore(locks)) return locks;
+  // By its methods, since a second copy of this package may have created it.
+  const faultsOfStore = methods('acquire', 'extend', 'release')('locks', locks);
+  if (faultsOfStore.length === 0) return locks as LockStore;
   try {
     if (typeof locks === 'string') return await locksOf(locks);
   } catch (error) {
@@ -57,9 +59,4 @@ async function storeOf(locks: unknown, faults: string[]): Promise<LockStore | un
       `locks, got ${locks === null ? 'null' : typeof locks}.`,
   );
   return undefined;
-}
-
-/** A second copy of this package may have created it. */
-function isLockStore(value: unknown): value is LockStore {
-  return methods('acquire', 'extend', 'release')('locks', value).length === 0;
 }

@@ -81,7 +81,12 @@ export class IdCheck {
     if (typeof value !== 'string') return this.notText(value);
     const ids = this.forms.map((form) => form.tryDecode(value)).filter((id) => id !== undefined);
     const fault = ids.length > 0 ? this.faultIn(ids.at(-1)!) : undefined;
-    if (fault !== undefined) return this.checks.form === undefined ? fault : this.notOurs(value);
+    if (fault !== undefined && this.checks.form === undefined) return fault;
+    if (fault !== undefined) {
+      // Omits the ID's number, time and worker, because the form hides them.
+      const got = `text that was made here, got ${quoted(value)}. Check which system made it.`;
+      return `Expected an id as ${this.formNames} ${got}`;
+    }
     if (this.forms.length === 1) return refusalBy(this.forms[0]!, value);
     const example = `Send one as decimal text: "${EXAMPLE_ID}".`;
     return `Expected an id as ${this.formNames} text, got ${formatShort(value)}. ${example}`;
@@ -117,25 +122,13 @@ export class IdCheck {
     );
   }
 
-  /** Omits the ID's number, time and worker, because the form hides them. */
-  private notOurs(text: string): string {
-    return (
-      `Expected an id as ${this.formNames} text that was made here, got ${quoted(text)}. Check ` +
-      'which system made it.'
-    );
-  }
-
   private notText(value: unknown): string {
     const head = `Expected an id as ${this.formNames} text, got ${formatShort(value)}. `;
     if (value === undefined) return `${head}Check that the id was sent.`;
     if (typeof value === 'number') {
       return `${head}A JavaScript number cannot hold every id: send the id as text.`;
     }
-    return `${head}Send one id, once, as text: "${this.example}".`;
-  }
-
-  private get example(): string {
-    return this.checks.form === undefined ? EXAMPLE_ID : exampleOf(this.checks.form);
+    return `${head}Send one id, once, as text: "${idSchemaOf(this.checks.form).example}".`;
   }
 
   private get formNames(): string {
@@ -169,12 +162,6 @@ export interface SnowflakeIdListChecks extends SnowflakeIdChecks {
  */
 export const COUNT_MAX = 10_000;
 
-interface ListFault {
-  readonly message: string;
-  /** The index of the value that is not an ID; undefined if the list itself is wrong. */
-  readonly index?: number;
-}
-
 export class IdListCheck {
   readonly countMin: number;
   readonly countMax: number;
@@ -192,11 +179,19 @@ export class IdListCheck {
     this.countMax = countMax;
   }
 
-  /** Returns the IDs, or the error of the list or of the first value that is not an ID. */
-  read(list: unknown): bigint[] | ListFault {
+  /**
+   * Returns the IDs, or the error of the list or of the first value that is not an ID. Without an
+   * index, the list itself is wrong.
+   */
+  read(list: unknown): bigint[] | { readonly message: string; readonly index?: number } {
     if (!Array.isArray(list)) return { message: this.notList(list) };
     const { length } = list as unknown[];
-    if (length > this.countMax || length < this.countMin) return { message: this.wrong(length) };
+    const { countMin, countMax } = this;
+    if (length > countMax || length < countMin) {
+      const advice =
+        length > countMax ? 'Send them in several requests.' : 'Check that all were sent.';
+      return { message: `Expected ${countMin} to ${countMax} ids, got ${length}. ${advice}` };
+    }
     const ids: bigint[] = [];
     for (let index = 0; index < length; index++) {
       const value: unknown = list[index];
@@ -209,14 +204,6 @@ export class IdListCheck {
 
   private notList(value: unknown): string {
     return `Expected a list of ids, got ${formatShort(value)}. Send an array, even for one id.`;
-  }
-
-  private wrong(length: number): string {
-    const { countMin, countMax } = this;
-    return (
-      `Expected ${countMin} to ${countMax} ids, got ${length}. ` +
-      (length > countMax ? 'Send them in several requests.' : 'Check that all were sent.')
-    );
   }
 }
 
@@ -323,8 +310,6 @@ function layoutCheckFaults(checks: SnowflakeIdChecks): string[] {
 
 /** A real ID, for messages and documentation. */
 const EXAMPLE_ID = '382366441078288384';
-/** Some forms cannot hold an ID this large. */
-const SMALL_EXAMPLE = 1n;
 
 export interface IdSchema {
   readonly format?: 'int64';
@@ -337,15 +322,12 @@ export function idSchemaOf(form: TextForm | undefined): IdSchema {
     return { format: 'int64', pattern: DECIMAL_PATTERN, example: EXAMPLE_ID };
   }
   const { pattern } = form;
-  return { ...(pattern !== undefined && { pattern }), example: exampleOf(form) };
-}
-
-/** An ID that this form can write. */
-function exampleOf(form: TextForm): string {
+  const grammar = pattern === undefined ? {} : { pattern };
   try {
-    return form.encode(BigInt(EXAMPLE_ID));
+    return { ...grammar, example: form.encode(BigInt(EXAMPLE_ID)) };
   } catch (error) {
     if (!isSnowflakeError(error)) throw error;
-    return form.encode(SMALL_EXAMPLE);
+    // Some forms cannot hold an ID as large as the usual example.
+    return { ...grammar, example: form.encode(1n) };
   }
 }

@@ -61,7 +61,11 @@ export function IsSnowflakeIds(
   const check = new IdListCheck(checks);
   const validator = {
     validate: (value: unknown) => Array.isArray(check.read(value)),
-    defaultMessage: (args?: ValidationArguments) => messageOf(listRefusal(check, args?.value)),
+    defaultMessage: (args?: ValidationArguments) => {
+      const read = check.read(args?.value);
+      if (Array.isArray(read)) return messageOf();
+      return messageOf(read.index === undefined ? read.message : `[${read.index}] ${read.message}`);
+    },
   };
   const name = 'isSnowflakeIds';
   return ValidateBy({ name, constraints: [checks], validator }, validationOptions);
@@ -99,13 +103,6 @@ function eachOf(check: IdCheck): ValidatorConstraintInterface {
     return undefined;
   };
   return { validate: passes, defaultMessage: (args) => messageOf(refusalIn(args?.value)) };
-}
-
-function listRefusal(check: IdListCheck, list: unknown): string | undefined {
-  const read = check.read(list);
-  if (Array.isArray(read)) return undefined;
-  const { index, message } = read;
-  return index === undefined ? message : `[${index}] ${message}`;
 }
 
 /**

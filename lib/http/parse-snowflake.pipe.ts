@@ -58,26 +58,17 @@ export const PIPE = {
 @Injectable()
 export class ParseSnowflakePipe implements PipeTransform<unknown, bigint | string | undefined> {
   private readonly check: IdCheck;
-  private readonly isText: boolean;
-  private readonly isOptional: boolean;
 
-  constructor(@Optional() options: ParseSnowflakePipeOptions = {}) {
+  constructor(@Optional() private readonly options: ParseSnowflakePipeOptions = {}) {
     this.check = new IdCheck(options, options.forms, PIPE);
-    const { as = 'bigint', optional = false } = options;
-    this.isText = as === 'text';
-    this.isOptional = optional;
   }
 
   transform(value: unknown): bigint | string | undefined {
     const isMissing = value === undefined || value === null || value === '';
-    if (this.isOptional && isMissing) return undefined;
-    const id = this.idOf(value);
-    return this.isText ? id.toString() : id;
-  }
-
-  private idOf(value: unknown): bigint {
+    if (this.options.optional && isMissing) return undefined;
     try {
-      return this.check.idOf(value);
+      const id = this.check.idOf(value);
+      return this.options.as === 'text' ? id.toString() : id;
     } catch (error) {
       if (!isSnowflakeError(error)) throw error;
       // If an exception has a cause, Nest 11 omits its own description.

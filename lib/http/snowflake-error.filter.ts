@@ -34,8 +34,6 @@ interface Reply {
   end?(): void;
 }
 
-type Request = Readonly<Record<string, unknown>>;
-
 /**
  * Responds to errors of this library: 400 for a wrong ID that the client sent, 503 with Retry-After
  * for a temporary failure, and 500 without details for any other, which is logged. Errors of other
@@ -73,10 +71,10 @@ export class SnowflakeErrorFilter implements ExceptionFilter<SnowflakeError> {
   }
 
   private overHttp(error: SnowflakeError, host: ArgumentsHost): void {
-    const request: Request | undefined = host.switchToHttp().getRequest();
-    const reply: Partial<Reply> | undefined = host.switchToHttp().getResponse();
+    const request: Readonly<Record<string, unknown>> | undefined = host.switchToHttp().getRequest();
+    const reply: Reply | undefined = host.switchToHttp().getResponse();
     // The context of another library has the type http by default.
-    if (!isReply(reply)) throw error;
+    if (typeof reply?.status !== 'function' || typeof reply.send !== 'function') throw error;
     const { params, query, body, headers, cookies } = request ?? {};
     const answer = this.answer(error, [params, query, body, headers, cookies]);
     if (reply.headersSent || reply.sent) {
@@ -109,10 +107,6 @@ export class SnowflakeErrorFilter implements ExceptionFilter<SnowflakeError> {
     if (isOurs) this.logger.error(`${error.code}: ${error.message}`, error.stack);
     return answer;
   }
-}
-
-function isReply(reply: Partial<Reply> | undefined): reply is Reply {
-  return typeof reply?.status === 'function' && typeof reply.send === 'function';
 }
 
 /** The format of Nest's errors for messages and sockets, plus the code. */
@@ -168,18 +162,15 @@ function answerTo(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer 
   }
   // A process that shuts down stays NOT_READY, but another process serves the next request.
   if (!error.retryable && error.code !== 'NOT_READY') return INTERNAL;
-  const isOfLock = typeof error.details['lock'] === 'string';
+  const { lock, waitMs } = error.details;
+  const failed = typeof lock === 'string' ? 'This cannot be done' : 'No id can be made';
+  const seconds = typeof waitMs === 'number' ? Math.ceil(waitMs / 1000) : 1;
   return {
     statusCode: HttpStatus.SERVICE_UNAVAILABLE,
-    message: `${isOfLock ? 'This cannot be done' : 'No id can be made'} right now. Try again.`,
+    message: `${failed} right now. Try again.`,
     error: 'Service Unavailable',
-    retryAfterSeconds: secondsOf(error.details['waitMs']),
+    retryAfterSeconds: Math.min(Math.max(1, seconds || 1), RETRY_SECONDS_MAX),
   };
-}
-
-function secondsOf(waitMs: unknown): number {
-  const seconds = typeof waitMs === 'number' ? Math.ceil(waitMs / 1000) : 1;
-  return Math.min(Math.max(1, seconds || 1), RETRY_SECONDS_MAX);
 }
 
 /*

@@ -278,7 +278,9 @@ export function viewOf(value: object, key: string | number): unknown {
   const { toJSON } = value as Parts;
   const view: unknown = typeof toJSON === 'function' ? toJSON.call(value, `${key}`) : value;
   if (view instanceof BigInt) return view.valueOf();
-  return isLong(view) ? bigintOf(view) : view;
+  if (!isLong(view)) return view;
+  const bits = (BigInt(view.high) << 32n) | BigInt.asUintN(32, BigInt(view.low));
+  return view.unsigned ? BigInt.asUintN(64, bits) : BigInt.asIntN(64, bits);
 }
 
 /** The 64-bit integer of BSON, as MongoDB's driver reads it: two halves of 32 bits. */
@@ -293,11 +295,6 @@ function isLong(value: unknown): value is Long {
   if (!isObject(value)) return false;
   const { _bsontype, high, low } = value as Parts;
   return _bsontype === 'Long' && !isPlain(value) && Number.isInteger(high) && Number.isInteger(low);
-}
-
-function bigintOf({ high, low, unsigned }: Long): bigint {
-  const bits = (BigInt(high) << 32n) | BigInt.asUintN(32, BigInt(low));
-  return unsigned ? BigInt.asUintN(64, bits) : BigInt.asIntN(64, bits);
 }
 
 /**

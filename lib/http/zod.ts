@@ -84,11 +84,8 @@ function idList<Id>(
   const check = new IdListCheck(checks);
   const { example: _, ...items } = { type: 'string', ...idSchemaOf(checks.form) };
   const { countMin: minItems, countMax: maxItems } = check;
-  const list = z.any().meta({ type: 'array', items, minItems, maxItems }) as z.ZodType<
-    string[],
-    string[]
-  >;
-  return list.transform((values, context) => {
+  const list = z.any().meta({ type: 'array', items, minItems, maxItems });
+  return list.transform((values: unknown[], context) => {
     const read = check.read(values);
     if (Array.isArray(read)) return read.map((id, at) => written(id, values[at]));
     const { message, index } = read;

@@ -36,19 +36,23 @@ class RedisInspector extends RowInspector {
     const infoAsked = connection.info('default').catch(() => '');
     // A key without read permission gives no findings.
     const counted = this.#hasCounters().catch(() => false);
-    const asked = [this.#rows.advice(), infoAsked, counted, this.#rights()] as const;
+    // Redis reports the user's rights, because no script should run a command only to test it.
+    const rightsAsked = connection.run(SCRIPTS.rights, this.key, []);
+    const asked = [this.#rows.advice(), infoAsked, counted, rightsAsked] as const;
     const [advice, info, hasCounters, rights] = await Promise.all(asked);
+    const reported = [...info.matchAll(/^(\w+):(.*)$/gm)].map(([, name, value]) => [name!, value]);
+    const lines: Lines = Object.fromEntries(reported);
     const { kind, library } = connection;
-    const { lossWindowMs } = this;
     return [
-      ...redisFindings({ info, advice, kind, lossWindowMs, hasCounters, library }),
-      rightsFinding(rights),
+      ...versionFindings(lines, library),
+      ...replicationFindings(lines, { kind, lossWindowMs: this.lossWindowMs }),
+      ...advice.map((text) =>
+        finding([BELIEVED, BELIEVED_LATER].includes(text) ? 'ok' : 'warning', 'settings', text),
+      ),
+      ...memoryFindings(lines),
+      ...persistenceFindings(lines, hasCounters),
+      rightsFinding(rights.map(String)),
     ];
-  }
-
-  /** Redis reports the user's rights, because no script should run a command only to test it. */
-  async #rights(): Promise<string[]> {
-    return (await this.#connection.run(SCRIPTS.rights, this.key, [])).map(String);
   }
 
   lastFault(): Error | undefined {
@@ -80,20 +84,7 @@ function rightsFinding([known, ...refused]: readonly string[]): Finding {
  * Pure; a fact that the server does not report is not judged.
  */
 
-interface RedisReports {
-  /** The reply to INFO; empty without the permission. */
-  readonly info: string;
-  /** The advice of the support itself. */
-  readonly advice: readonly string[];
-  readonly kind: RedisLocation['kind'];
-  readonly lossWindowMs: number;
-  /** True if the namespace has counters as well. */
-  readonly hasCounters: boolean;
-  /** The package of the client. */
-  readonly library: LibraryLabel | undefined;
-}
-
-/** The lines of INFO by name. */
+/** The lines of INFO by name; none without the permission. */
 type Lines = Readonly<Record<string, string | undefined>>;
 
 /** From this version on, scripts may read the clock and write. */
@@ -101,29 +92,7 @@ const MAJOR_MIN = 5;
 /** Above this share of maxmemory, Redis may reject the next writes. */
 const MEMORY_SHARE_MAX = 0.9;
 
-function redisFindings(reports: RedisReports): Finding[] {
-  const lines = linesOf(reports.info);
-  return [
-    ...versionFindings(lines, reports),
-    ...replicationFindings(lines, reports),
-    ...reports.advice.map((text) =>
-      finding([BELIEVED, BELIEVED_LATER].includes(text) ? 'ok' : 'warning', 'settings', text),
-    ),
-    ...memoryFindings(lines),
-    ...persistenceFindings(lines, reports),
-  ];
-}
-
-function linesOf(info: string): Lines {
-  return Object.fromEntries(
-    info.split(/\r?\n/).flatMap((line) => {
-      const [, name, value] = /^(\w+):(.*)$/.exec(line) ?? [];
-      return name === undefined ? [] : [[name, value]];
-    }),
-  );
-}
-
-function versionFindings(lines: Lines, { library }: RedisReports): Finding[] {
+function versionFindings(lines: Lines, library: LibraryLabel | undefined): Finding[] {
   const version = lines['redis_version'];
   if (version === undefined) return [];
   // Valkey also reports its compatible Redis version.
@@ -136,7 +105,10 @@ function versionFindings(lines: Lines, { library }: RedisReports): Finding[] {
   return [finding('fault', 'version', text)];
 }
 
-function replicationFindings(lines: Lines, { kind, lossWindowMs }: RedisReports): Finding[] {
+function replicationFindings(
+  lines: Lines,
+  { kind, lossWindowMs }: Pick<RedisLocation, 'kind'> & { readonly lossWindowMs: number },
+): Finding[] {
   const found: Finding[] = [];
   // In a cluster, any node replies to INFO, perhaps another one than the registry's.
   if (lines['role'] === 'slave' && kind !== 'cluster') {
@@ -167,7 +139,7 @@ function memoryFindings(lines: Lines): Finding[] {
   return [finding('warning', 'memory', text)];
 }
 
-function persistenceFindings(lines: Lines, { hasCounters }: RedisReports): Finding[] {
+function persistenceFindings(lines: Lines, hasCounters: boolean): Finding[] {
   const found: Finding[] = [];
   if (lines['loading'] === '1') {
     found.push(finding('fault', 'persistence', 'The server is still loading its data.'));

@@ -12,17 +12,10 @@ export interface GuardedIoredis extends Emitter {
 }
 
 export function guard(client: GuardedIoredis): void {
-  ignoreLaterErrors(client);
-  goOnWithoutInfo(client);
   // A Cluster has a client for each node.
   client.on('+node', guard);
-}
-
-/**
- * ioredis handles only the first error of a stream. With TLS, a second one may follow, for example
- * if a connection closes during its handshake, and would end the process.
- */
-function ignoreLaterErrors(client: GuardedIoredis): void {
+  // ioredis handles only the first error of a stream. With TLS, a second one may follow, for
+  // example if a connection closes during its handshake, and would end the process.
   const watched = new WeakSet<object>();
   client.on('error', () => {
     const { stream } = client;
@@ -30,14 +23,9 @@ function ignoreLaterErrors(client: GuardedIoredis): void {
     watched.add(stream);
     stream.on('error', () => undefined);
   });
-}
-
-/**
- * Otherwise, ioredis prints a warning if a server forbids INFO, and a server without INFO never
- * becomes ready. The scripts report the consequence. Without the check, a foreign server that
- * closes each connection would receive the same command forever.
- */
-function goOnWithoutInfo(client: GuardedIoredis): void {
+  // Otherwise, ioredis prints a warning if a server forbids INFO, and a server without INFO never
+  // becomes ready. The scripts report the consequence. Without the check, a foreign server that
+  // closes each connection would receive the same command forever.
   const { info } = client;
   client.info = (hear) =>
     info!.call(client, (error, text) => {

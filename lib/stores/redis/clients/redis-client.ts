@@ -142,28 +142,30 @@ interface Place {
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function locationOf({ kind, servers, database, logins }: Place): RedisLocation {
-  const [option, asked] = database;
+  const db = databaseOf(kind, ...database);
+  const hosts = typeof servers === 'string' ? servers : servers.map(hostText).join(',') || UNNAMED;
+  const where = kind === 'cluster' ? hosts : `${hosts}, database ${db}`;
+  const passwords = logins.map((login) => login?.password);
+  const secrets = passwords.filter((one): one is string => typeof one === 'string' && one !== '');
+  return { kind, where, db, secrets };
+}
+
+function hostText({ host, port = 6379 }: Login): string {
+  if (typeof host !== 'string' || !PLAIN_HOST.test(host)) return UNNAMED;
+  return `${host}:${Number(port)}`;
+}
+
+function databaseOf(kind: RedisLocation['kind'], option: string, asked: unknown): number {
   const db = asked ?? 0;
   if (kind === 'cluster' && db !== 0) {
     throw invalidClient(
       `a Cluster has only database 0, but its \`${option}\` asks for ${format(db)}`,
     );
   }
-  if (!Number.isSafeInteger(db) || (db as number) < 0) {
-    throw invalidClient(
-      `its option \`${option}\` is ${format(db)}, which is not the number of a database`,
-    );
-  }
-  const hosts = typeof servers === 'string' ? servers : servers.map(hostText).join(',') || UNNAMED;
-  const where = kind === 'cluster' ? hosts : `${hosts}, database ${db}`;
-  const passwords = logins.map((login) => login?.password);
-  const secrets = passwords.filter((one): one is string => typeof one === 'string' && one !== '');
-  return { kind, where, db: db as number, secrets };
-}
-
-function hostText({ host, port = 6379 }: Login): string {
-  if (typeof host !== 'string' || !PLAIN_HOST.test(host)) return UNNAMED;
-  return `${host}:${Number(port)}`;
+  if (Number.isSafeInteger(db) && (db as number) >= 0) return db as number;
+  throw invalidClient(
+    `its option \`${option}\` is ${format(db)}, which is not the number of a database`,
+  );
 }
 
 export function invalidClient(fault: string): SnowflakeError {

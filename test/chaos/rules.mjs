@@ -58,8 +58,8 @@ const COUNTER_RULES = [
       { in: 'lua', says: 'row.next = sum(row.next, row.margin)', insteadSays: '' },
       {
         in: 'code',
-        says: 'next + (lossCount > 1 ? 2n * margin : margin)',
-        insteadSays: 'next',
+        says: 'lossCount > 1 ? 2n * margin : margin',
+        insteadSays: '0n',
       },
     ],
   },
@@ -74,7 +74,7 @@ const COUNTER_RULES = [
       },
       {
         in: 'code',
-        says: 'const readyAtMs = nowOf(header) + terms.lossWindowMs',
+        says: 'const readyAtMs = nowOf(header) + lossWindowMs',
         insteadSays: 'const readyAtMs = 0',
       },
     ],

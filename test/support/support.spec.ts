@@ -66,7 +66,7 @@ describe('the kinds of tests', () => {
   test.each([
     ['quick', []],
     ['thorough', []],
-    ['stores', ['REDIS_URL', 'VALKEY_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL']],
+    ['stores', ['REDIS_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL']],
     ['proof', ['REDIS_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL']],
   ] as const)('%s starts %j', (kind, variables) => {
     expect(variablesOf(ROOT, KINDS[kind])).toEqual(variables);

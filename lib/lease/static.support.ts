@@ -207,10 +207,6 @@ const TWO_SOURCES =
 
 export class ClaimSupport implements IDistributedSupport {
   readonly takesOver = true;
-  readonly namespace: string | undefined;
-  readonly statement: string | undefined;
-  readonly lossWindowMs: number | undefined;
-  readonly isVolatile: boolean | undefined;
   readonly release?: NonNullable<IDistributedSupport['release']>;
   readonly workers?: NonNullable<IDistributedSupport['workers']>;
   readonly advice?: NonNullable<IDistributedSupport['advice']>;
@@ -224,10 +220,6 @@ export class ClaimSupport implements IDistributedSupport {
     const { workerId: own, shared } = of as { readonly workerId?: unknown; shared?: unknown };
     const isRegistry = own === undefined && shared === undefined;
     refuse([...wholeFaults('workerId', workerId, [0]), ...(isRegistry ? [] : [TWO_SOURCES])]);
-    this.namespace = of.namespace;
-    this.statement = of.statement;
-    this.lossWindowMs = of.lossWindowMs;
-    this.isVolatile = of.isVolatile;
     if (of.release) {
       this.release = (lease, lastMs) => {
         this.leave();
@@ -241,6 +233,22 @@ export class ClaimSupport implements IDistributedSupport {
   get location(): string | undefined {
     const { location } = this.of;
     return location && `worker id ${this.workerId} in ${location}`;
+  }
+
+  get namespace(): string | undefined {
+    return this.of.namespace;
+  }
+
+  get statement(): string | undefined {
+    return this.of.statement;
+  }
+
+  get lossWindowMs(): number | undefined {
+    return this.of.lossWindowMs;
+  }
+
+  get isVolatile(): boolean | undefined {
+    return this.of.isVolatile;
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {

@@ -22,6 +22,7 @@ import { joinWindow, shareWindow } from '../../lib/core/window/shared-lease.js';
 import { WindowWords } from '../../lib/core/window/window-memory.js';
 import type { LeaseOptions } from '../../lib/lease/lease-options.js';
 import { SharedLeaseKeeper } from '../../lib/lease/shared.support.js';
+import { ClaimSupport } from '../../lib/lease/static.support.js';
 import { processWide } from '../../lib/process-wide.js';
 import { codeOf, runs } from '../until.js';
 import { process, World } from './world.js';
@@ -174,6 +175,18 @@ describe.each([
     const starting = startWhileTimePasses(time, { support: supportOf(73), timers: time });
     await expect(starting).rejects.toThrow(/within 3000 ms\. Worker id 73 already serves another/);
     await app.close();
+  });
+});
+
+describe('a claimed worker ID', () => {
+  it('follows the facts of its registry, which may change after the start', () => {
+    const before = { namespace: 'a', statement: 'x', lossWindowMs: 0, isVolatile: true };
+    const after = { namespace: 'b', statement: 'y', lossWindowMs: 9, isVolatile: false };
+    const registry = { ...new MemorySupport(), ...before } as unknown as IDistributedSupport;
+    const claim = new ClaimSupport(7, registry);
+    expect(claim).toMatchObject(before);
+    Object.assign(registry, after);
+    expect(claim).toMatchObject(after);
   });
 });
 

@@ -261,6 +261,15 @@ describe('sql conditions', () => {
   });
 });
 
+/** Writes a new row that depends on this server. */
+function writerOf(rows: SqlRows, server: string) {
+  const before = { server, headerVersion: undefined, headerNumber: 0n };
+  return (key: string) => {
+    const row = { key, number: 1n, text: 'x' };
+    return rows.write({ ...before, rows: [{ row, version: undefined }] });
+  };
+}
+
 /*
  * A proxy that changes the session behind a connection to MariaDB. The new session may belong to
  * another server.
@@ -295,12 +304,7 @@ describe('a proxy before MariaDB', () => {
     let at = 0;
     const { rows, sent } = rowsBy(() => at);
     const { server } = await rows.read({ keys });
-    const before = { server, headerVersion: undefined, headerNumber: 0n };
-    const write = (key: string) =>
-      rows.write({
-        ...before,
-        rows: [{ row: { key, number: 1n, text: 'x' }, version: undefined }],
-      });
+    const write = writerOf(rows, server);
     expect(await write('a')).toBe(true);
     expect(asking(sent)).toHaveLength(1);
     at = 1;
@@ -348,12 +352,7 @@ describe('the name of the server in a session of PostgreSQL', () => {
     let at = 0;
     const rows = rowsBy(() => at, 'locks', true);
     const { server } = await rows.read({ keys });
-    const before = { server, headerVersion: undefined, headerNumber: 0n };
-    const write = (key: string) =>
-      rows.write({
-        ...before,
-        rows: [{ row: { key, number: 1n, text: 'x' }, version: undefined }],
-      });
+    const write = writerOf(rows, server);
     at = 1;
     expect(await write('a')).toBe(true);
     await renamed('another');

@@ -248,6 +248,7 @@ export abstract class TableStatements implements Statements {
       `data = ${this.#text(change, binder)}`,
     ];
     const numberOf = (each: SqlChange) => String(each.numberIs!.number);
+    const end = (at: 0 | 1) => of((each) => each.betweenMs![at]);
     const where = [
       this.isOurs(binder),
       `name = ${of(({ row }) => this.nameOf(row.key))}`,
@@ -257,11 +258,7 @@ export abstract class TableStatements implements Statements {
         ? []
         : [`EXISTS (${this.header(this.isHeader(change, binder))})`]),
       this.standsOn(change, binder),
-      ...(betweenMs === undefined
-        ? []
-        : [
-            `${this.time} BETWEEN ${[0, 1].map((at) => of((each) => each.betweenMs![at]!)).join(' AND ')}`,
-          ]),
+      ...(betweenMs ? [`${this.time} BETWEEN ${end(0)} AND ${end(1)}`] : []),
     ];
     const sql = `UPDATE ${this.location.table} SET ${set.join(', ')} WHERE ${where.join(' AND ')}`;
     return this.withRowCount(sql, 'update', channel && this.telling(binder));

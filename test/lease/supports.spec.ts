@@ -182,7 +182,8 @@ describe('a claimed worker ID', () => {
   it('follows the facts of its registry, which may change after the start', () => {
     const before = { namespace: 'a', statement: 'x', lossWindowMs: 0, isVolatile: true };
     const after = { namespace: 'b', statement: 'y', lossWindowMs: 9, isVolatile: false };
-    const registry = { ...new MemorySupport(), ...before } as unknown as IDistributedSupport;
+    const calls = { getNextWorkId: jest.fn(), refreshAlive: jest.fn() };
+    const registry = { ...calls, ...before } as unknown as IDistributedSupport;
     const claim = new ClaimSupport(7, registry);
     expect(claim).toMatchObject(before);
     Object.assign(registry, after);
